@@ -58,8 +58,10 @@ void tandem::registerCompiler(DialectRegistry &registry) {
   registry.insert<TandemDialect>();
 }
 
-Import tandem::importFile(const std::string &path, MLIRContext &context,
-                          Status &status, const ImportOptions &options) {
+/// `status` is a failure if the file cannot be read as what its name says; what
+/// is wrong with the model is in the result.
+static Import importFile(const std::string &path, MLIRContext &context,
+                         Status &status, const ImportOptions &options) {
   auto import = [&](auto &&file, auto importer) {
     status = file.status();
     return file ? importer(*file, path, options, context) : Import();

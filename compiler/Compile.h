@@ -1,9 +1,9 @@
 //===- Compile.h - from a model file to an artifact -----------------------===//
 //
 // The compiler as a library: reads a model (.mlir in the dialect, at any phase,
-// or in StableHLO's, a JSON graph, or ONNX), runs the phases that are left, and
-// emits the artifact. Diagnostics go to the MLIR context's handler; nothing
-// here prints or exits.
+// or in StableHLO's, a JSON graph, ONNX, or an archive of PyTorch), runs the
+// phases that are left, and emits the artifact. Diagnostics go to the MLIR
+// context's handler; nothing here prints or exits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_COMPILE_H
@@ -38,8 +38,8 @@ struct CompileOptions {
   /// when they change, by the program `prepare`.
   bool prepare = false;
   std::string loss; ///< the output to differentiate; empty: "loss"
-  /// Params that are not trained: an expression for a part of their names. Of a
-  /// model in ONNX its importer has that instead (`import`).
+  /// Params that are not trained: an expression for a part of their names. Of
+  /// an imported model its importer has that instead (`import`).
   std::string freeze;
   std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   /// Mixed precision: `bf16` or `f16`; empty: none.
@@ -123,11 +123,6 @@ void registerCompiler(mlir::DialectRegistry &registry);
 
 /// Initial values by the names of parameters and states.
 using Weights = std::map<std::string, TensorPtr>;
-
-/// Imports a file of another format; `status` is a failure if it cannot be read
-/// as one, and what is wrong with the model is in the result.
-Import importFile(const std::string &path, mlir::MLIRContext &context,
-                  Status &status, const ImportOptions &options);
 
 /// Reads a model. `path` ends in .mlir, .json, .onnx or .pt2. Null if that
 /// failed: then the context's diagnostics, or `status`, say why. What `options`

@@ -164,10 +164,11 @@ Status BugReport::addModel() {
   std::vector<std::string> again = {"compile", copy, "-o", in("x.tdm")};
   for (const std::string &word : options_.asked) {
     StringRef name = StringRef(word).split('=').first;
-    bool isImporters = name == "--dim" || name == "--shape" ||
-                       name == "--value" || name == "--freeze" ||
-                       name == "--train" || name == "--keep-eval" ||
-                       (name == "--loss" && isImported(options_.path));
+    bool isImporters =
+        name == "--dim" || name == "--shape" || name == "--value" ||
+        name == "--freeze" || name == "--train" || name == "--keep-eval" ||
+        (name == "--loss" &&
+         (isImported(options_.path) || StringRef(word).contains(':')));
     if (!isImporters)
       again.push_back(word);
   }

@@ -156,8 +156,7 @@ static Status checkVariants(const std::vector<std::string> &variants,
   if (sizes && sizes != std::ssize(variants))
     return Status::usage("expected --variant to be sizes, or files, but not "
                          "both");
-  bool isSymbolic = model.ends_with(".onnx") || model.ends_with(".pt2");
-  if (sizes && !isSymbolic)
+  if (sizes && !isImported(model))
     return Status::usage(
         "--variant=" + *llvm::find_if(variants, isSizes) +
         " is for models with symbolic dimensions, which '" + model.str() +
@@ -171,9 +170,9 @@ namespace {
 struct CompileCommandOptions {
   static constexpr std::string_view
       usage = "compile MODEL -o X.tdm [options]",
-      description = "Compiles a model (.mlir in the dialect, at any phase, a "
-                    "graph in .json, ONNX, or an archive of torch.export in "
-                    ".pt2) into an artifact.";
+      description = "Compiles a model (.mlir in the dialect, at any phase, or "
+                    "in StableHLO, a graph in .json, ONNX, or an archive of "
+                    "torch.export in .pt2) into an artifact.";
 
   std::string model, output, weights;
   CompileFlags flags;

@@ -8,7 +8,6 @@
 #include "compiler/import/Expressions.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/Signature.h"
-#include "runtime/artifact/NearestName.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -22,9 +21,6 @@ using namespace tandem::onnx;
 
 using Names = std::set<std::string>;
 
-/// How many names a message lists.
-static constexpr size_t kMost = 12;
-
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
@@ -32,25 +28,6 @@ static constexpr size_t kMost = 12;
 bool onnx::namesParameter(StringRef name) {
   return (name.contains('.') && !name.contains(':') && !name.contains('/')) ||
          name == "weight" || name == "bias";
-}
-
-template <typename List> static std::string listed(const List &names) {
-  std::string text;
-  size_t count = 0;
-  for (const std::string &name : names)
-    if (count++ < kMost)
-      text += (text.empty() ? "'" : ", '") + name + "'";
-  if (count > kMost)
-    text += " and " + std::to_string(count - kMost) + " more";
-  return text.empty() ? "none" : text;
-}
-
-std::string onnx::listOf(const Names &names) { return listed(names); }
-
-/// " (did you mean 'weight'?)" if one of `names` is much like `name`.
-static std::string suggestion(StringRef name, const Names &names) {
-  std::vector<std::string_view> known(names.begin(), names.end());
-  return didYouMean(name, known);
 }
 
 void GraphTranslator::checkExpression(const char *option,
@@ -72,11 +49,11 @@ void GraphTranslator::checkExpression(const char *option,
       misuse(std::string(option) + "=" + expression,
              "'" + part.str() + "' matches no initializer" +
                  suggestion(part, trainable) + "; the floats are " +
-                 listOf(trainable));
+                 listed(trainable));
     else if (Names found = matched(part); isSubset(found, buffers))
       misuse(std::string(option) + "=" + expression,
              "'" + part.str() + "' matches running statistics alone (" +
-                 listOf(found) +
+                 listed(found) +
                  "), which no gradient trains; --keep-eval leaves them as they "
                  "are");
 }
@@ -112,7 +89,7 @@ void GraphTranslator::checkChoices() {
     if (!known.count(name))
       misuse(option + name, std::string("the model has no ") + what +
                                 " of this name" + suggestion(name, known) +
-                                "; there are " + listOf(known));
+                                "; there are " + listed(known));
   };
   for (const auto &[name, size] : options.dims)
     expect("--dim=", name, dims, "dimension");
@@ -195,7 +172,7 @@ static std::string adviceFor(ArrayRef<std::string> trained, const Names &more) {
       names += (names.empty() ? "" : "|") + llvm::Regex::escape(name);
   if (names.empty())
     return "";
-  if (trained.size() > kMost)
+  if (trained.size() > kMostNames)
     return "; --train trains all that it matches, and no others: '^(" + names +
            ")$' and an expression of what is trained now";
   std::string all;
@@ -209,7 +186,7 @@ void GraphTranslator::noteLeft(ArrayRef<std::string> trained) {
   Names numbers, constantMasks, trainedMasks;
   if (options.train.empty() && !ofLoss.empty())
     notes.push_back("not trained, since they belong to the loss alone: " +
-                    listOf(ofLoss) + adviceFor(trained, ofLoss));
+                    listed(ofLoss) + adviceFor(trained, ofLoss));
   for (const std::string &name : left)
     if (options.train.empty() && !matches(options.freeze, name))
       (masks.count(name) ? constantMasks : numbers).insert(name);
@@ -218,18 +195,18 @@ void GraphTranslator::noteLeft(ArrayRef<std::string> trained) {
       trainedMasks.insert(candidates[data.get()]);
   if (!numbers.empty())
     notes.push_back("not trained, since they are single numbers: " +
-                    listOf(numbers) + adviceFor(trained, numbers));
+                    listed(numbers) + adviceFor(trained, numbers));
   if (!constantMasks.empty())
     notes.push_back("not trained, since they are masks by their values "
                     "(infinite, or of 1e30 and beyond): " +
-                    listOf(constantMasks) +
+                    listed(constantMasks) +
                     "; --train=REGEX trains all that it matches, and no "
                     "others");
   if (!trainedMasks.empty())
     notes.push_back("trained, since --train matches them, though they are "
                     "masks by their values (infinite, or of 1e30 and "
                     "beyond): " +
-                    listOf(trainedMasks));
+                    listed(trainedMasks));
 }
 
 /// Exporters make one initializer of those that are equal, as all weights of
@@ -258,9 +235,9 @@ void GraphTranslator::noteShared() {
   if (!shared.empty())
     notes.push_back("trained as one, since several nodes of one operator read "
                     "them: " +
-                    listOf(shared));
+                    listed(shared));
   if (!statistics.empty())
     notes.push_back("running statistics of several nodes, of which the last "
                     "one moves them: " +
-                    listOf(statistics));
+                    listed(statistics));
 }

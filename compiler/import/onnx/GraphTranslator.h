@@ -174,8 +174,6 @@ bool hasValuesOfMasks(const TensorData &data);
 /// True for "head.bias", as modules name what they own, and false for what an
 /// exporter made up.
 bool namesParameter(llvm::StringRef name);
-/// "'a', 'b' and 3 more", or "none".
-std::string listOf(const std::set<std::string> &names);
 
 /// The name of a node for messages and locations: its own, or what it makes.
 std::string labelOf(const NodeData &data);

@@ -5,6 +5,7 @@
 // its values and its name do.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/Expressions.h"
 #include "compiler/import/onnx/GraphTranslator.h"
 #include "ir/Signature.h"
 
@@ -131,7 +132,7 @@ void GraphTranslator::noteMadeNames() {
   }
   if (!made.empty())
     notes.push_back(
-        "trained under names that the exporter made: " + listOf(made) +
+        "trained under names that the exporter made: " + listed(made) +
         "; they will not fit state_dict(); export with "
         "optimize=False to keep the names");
 }

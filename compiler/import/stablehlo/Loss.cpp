@@ -5,6 +5,7 @@
 // them.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/import/Expressions.h"
 #include "compiler/import/Losses.h"
 #include "compiler/import/stablehlo/ModuleTranslator.h"
 

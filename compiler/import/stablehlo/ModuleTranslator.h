@@ -99,9 +99,6 @@ private:
   int problems = 0, unsupported = 0; ///< errors; those of what is not there
 };
 
-/// "'a', 'b' and 3 more".
-std::string listed(llvm::ArrayRef<std::string> names);
-
 } // namespace tandem::stablehlo
 
 #endif

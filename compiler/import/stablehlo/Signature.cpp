@@ -31,16 +31,6 @@ static bool isNamedParams(StringRef name) {
          name.starts_with("params.") || name.contains("['params']");
 }
 
-std::string stablehlo::listed(ArrayRef<std::string> names) {
-  static constexpr size_t most = 12;
-  std::string text;
-  for (const std::string &name : names.take_front(most))
-    text += (text.empty() ? "'" : ", '") + name + "'";
-  if (names.size() > most)
-    text += " and " + std::to_string(names.size() - most) + " more";
-  return text.empty() ? "none" : text;
-}
-
 bool ModuleTranslator::isTrained(StringRef name, Type type) const {
   if (options.loss.empty() || !isDifferentiableType(type))
     return false;

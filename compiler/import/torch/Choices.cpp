@@ -10,7 +10,6 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
-#include "runtime/artifact/NearestName.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -18,26 +17,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
 using Form = Argument::Form;
-
-/// How many names a message lists.
-static constexpr size_t kMost = 12;
-
-template <typename List> static std::string listed(const List &names) {
-  std::string text;
-  size_t count = 0;
-  for (const std::string &name : names)
-    if (count++ < kMost)
-      text += (text.empty() ? "'" : ", '") + name + "'";
-  if (count > kMost)
-    text += " and " + std::to_string(count - kMost) + " more";
-  return text.empty() ? "none" : text;
-}
-
-template <typename List>
-static std::string suggestion(StringRef name, const List &names) {
-  std::vector<std::string_view> known(names.begin(), names.end());
-  return didYouMean(name, known);
-}
 
 //===----------------------------------------------------------------------===//
 // Symbols

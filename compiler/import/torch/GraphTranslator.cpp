@@ -366,10 +366,14 @@ void GraphTranslator::finish(Node &node, Scope &to, bool isInPlace) {
     } else if (RankedTensorType type = node.resultType(i); made && type) {
       auto got = cast<RefType>(made.getType());
       if (got != RefType::of(type)) {
-        (void)node.error("expected to make " + infer::text(type.getShape()) +
-                         " as the archive says"
-                         ", but made " +
-                         infer::text(got.getShape()));
+        auto textOf = [](Type type) {
+          std::string text;
+          llvm::raw_string_ostream(text) << type;
+          return text;
+        };
+        (void)node.error("expected to make " + textOf(type) +
+                         " as the archive says, but made " +
+                         textOf(got.getTensorType()));
         made = Value();
       }
     }
@@ -567,11 +571,6 @@ void GraphTranslator::run(Import &to) {
     checkChoices();
   }
   to.problems = std::move(problems);
-  for (const NodeData &node : program.graph.nodes)
-    if (!isSizes(node, program.graph)) {
-      auto [op, overload] = operatorOf(node.target);
-      ++to.operators[overload.empty() ? op : op + "." + overload];
-    }
   if (!to.problems.empty())
     return;
   ScopedDiagnosticHandler handler(

@@ -263,11 +263,6 @@ Type Node::elementType(StringRef name) {
   return type;
 }
 
-std::shared_ptr<const Graph> Node::graph(StringRef name) {
-  const Argument *found = argument(name);
-  return found ? found->graph : nullptr;
-}
-
 //===----------------------------------------------------------------------===//
 // What the archive says of tensors
 //===----------------------------------------------------------------------===//

@@ -59,7 +59,6 @@ public:
   List dims(llvm::StringRef name, int64_t rank);
   /// An element type that an argument says; null if absent.
   mlir::Type elementType(llvm::StringRef name);
-  std::shared_ptr<const Graph> graph(llvm::StringRef name);
   const NodeData &data() const { return data_; }
   const Argument *argument(llvm::StringRef name) const;
 
@@ -183,9 +182,6 @@ public:
   void add(llvm::StringRef name, Translation translation);
   /// Several names, separated by spaces.
   const Translation *find(llvm::StringRef name, llvm::StringRef overload) const;
-  const std::map<std::string, Translation, std::less<>> &all() const {
-    return table;
-  }
 
 private:
   std::map<std::string, Translation, std::less<>> table;

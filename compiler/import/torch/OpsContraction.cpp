@@ -63,14 +63,12 @@ static LogicalResult tensordot(Node &node) {
 
 /// Padding before and after each dimension for a result of the operand's size.
 static List samePadding(ArrayRef<int64_t> kernel, ArrayRef<int64_t> dilation) {
-  List before, after;
+  List padding;
   for (auto [size, step] : llvm::zip(kernel, dilation)) {
     int64_t total = step * (size - 1);
-    before.push_back(total / 2);
-    after.push_back(total - total / 2);
+    padding.append({total / 2, total - total / 2});
   }
-  before.append(after);
-  return before;
+  return padding;
 }
 
 static LogicalResult convolution(Node &node) {

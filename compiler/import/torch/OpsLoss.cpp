@@ -27,7 +27,9 @@ static LogicalResult loss(Node &node, StringRef function,
   list.push_back(node.attr("reduction", reduction(node)));
   if (node.failed())
     return failure();
-  auto made = node.call(function, operands, list);
+  // An op of the dialect, or a function, which may have absent operands.
+  auto made = more.empty() ? node.makeAll(function, operands, list)
+                           : node.call(function, operands, list);
   return node.result(0, made.empty() ? Value() : made[0]);
 }
 

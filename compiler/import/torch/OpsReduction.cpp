@@ -25,25 +25,21 @@ static Expr operand(Node &node, bool makesFloats) {
   return type ? node.cast(x, type) : x;
 }
 
-/// sum, mean, prod: over `dim`, or all dimensions.
-static LogicalResult reduced(Node &node) {
-  Expr x = operand(node, node.op() == "mean");
-  if (!x)
-    return failure();
-  SmallVector<NamedAttribute> list = {keepdim(node)};
+/// `dim` (all dimensions where it says none) and `keepdim`, and `more`.
+static SmallVector<NamedAttribute>
+overDims(Node &node, const Expr &x, ArrayRef<NamedAttribute> more = {}) {
+  SmallVector<NamedAttribute> list(more);
+  list.push_back(keepdim(node));
   if (x.rank())
     list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  return node.result(node.make(node.op(), x.value, list));
+  return list;
 }
 
-static LogicalResult extreme(Node &node) {
-  Expr x = node.value("self");
-  if (!x)
-    return failure();
-  SmallVector<NamedAttribute> list = {keepdim(node)};
-  if (x.rank())
-    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  return node.result(node.make(node.op(), x.value, list));
+/// A function of this name over dimensions of `x`.
+static LogicalResult reduced(Node &node, StringRef function, const Expr &x,
+                             ArrayRef<NamedAttribute> more = {}) {
+  return node.result(x ? node.make(function, x.value, overDims(node, x, more))
+                       : x);
 }
 
 /// max and min: of all elements, or along a dimension with their indices.
@@ -78,16 +74,6 @@ static LogicalResult argument(Node &node) {
       node.make(node.op() == "argmax" ? "arg_max" : "argmin", x.value, list));
 }
 
-static LogicalResult truth(Node &node) {
-  Expr x = node.value("self");
-  if (!x)
-    return failure();
-  SmallVector<NamedAttribute> list = {keepdim(node)};
-  if (x.rank())
-    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  return node.result(node.make(node.op(), x.value, list));
-}
-
 static LogicalResult variance(Node &node) {
   Expr x = node.value("self");
   if (!x)
@@ -96,37 +82,19 @@ static LogicalResult variance(Node &node) {
   if (node.overload().starts_with("correction") ||
       node.overload().starts_with("names"))
     correction = node.number("correction", 1);
-  SmallVector<NamedAttribute> list = {keepdim(node),
-                                      node.attr("correction", correction)};
-  if (x.rank())
-    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  auto made = node.makeAll(node.op(), x.value, list);
+  auto made =
+      node.makeAll(node.op(), x.value,
+                   overDims(node, x, node.attr("correction", correction)));
   for (auto [i, value] : llvm::enumerate(made))
     if (failed(node.result(i, value)))
       return failure();
   return made.empty() ? failure() : success();
 }
 
-static LogicalResult logsumexp(Node &node) {
-  Expr x = operand(node, true);
-  if (!x)
-    return failure();
-  SmallVector<NamedAttribute> list = {keepdim(node)};
-  if (x.rank())
-    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  return node.result(node.make("logsumexp", x.value, list));
-}
-
 static LogicalResult norm(Node &node) {
-  Expr x = operand(node, true);
-  if (!x)
-    return failure();
   StringRef order = node.op() == "norm" ? "p" : "ord";
-  SmallVector<NamedAttribute> list = {keepdim(node),
-                                      node.attr("p", node.number(order, 2))};
-  if (x.rank())
-    list.push_back(node.attr("dim", node.dims("dim", x.rank())));
-  return node.result(node.make("norm", x.value, list));
+  return reduced(node, "norm", operand(node, true),
+                 node.attr("p", node.number(order, 2)));
 }
 
 static LogicalResult softmax(Node &node) {
@@ -244,13 +212,18 @@ static LogicalResult differences(Node &node) {
 }
 
 void torch::addReductionOps(OpTable &table) {
-  table.add("sum mean prod", reduced);
-  table.add("amax amin", extreme);
+  table.add("sum mean prod", [](Node &node) {
+    return reduced(node, node.op(), operand(node, node.op() == "mean"));
+  });
+  table.add("amax amin all any count_nonzero", [](Node &node) {
+    return reduced(node, node.op(), node.value("self"));
+  });
   table.add("max min", extremeWithIndex);
   table.add("argmax argmin", argument);
-  table.add("all any count_nonzero", truth);
   table.add("var std var_mean std_mean", variance);
-  table.add("logsumexp", logsumexp);
+  table.add("logsumexp", [](Node &node) {
+    return reduced(node, "logsumexp", operand(node, true));
+  });
   table.add("norm linalg_vector_norm", norm);
   table.add("softmax _softmax log_softmax _log_softmax special_softmax "
             "special_log_softmax",

@@ -375,29 +375,55 @@ static LogicalResult unbind(Node &node) {
   return success();
 }
 
-static LogicalResult expandTo(Node &node, ArrayRef<int64_t> given) {
-  Value self = node.ref("self");
-  if (!self)
-    return failure();
+/// Storage in a shape of which sizes are -1 (as they are) or stretched.
+static Value stretched(Node &node, Value ref, ArrayRef<int64_t> given) {
   List shape(given), dims;
-  int64_t rank = shape.size(), first = rank - rankOf(self);
-  if (first < 0)
-    return node.error("expected at least as many sizes as dimensions");
-  for (int64_t d = 0; d < rankOf(self); ++d) {
+  int64_t rank = shape.size(), first = rank - rankOf(ref);
+  if (first < 0) {
+    (void)node.error("expected at least as many sizes as dimensions");
+    return {};
+  }
+  for (int64_t d = 0; d < rankOf(ref); ++d) {
     dims.push_back(first + d);
     if (shape[first + d] == -1)
-      shape[first + d] = shapeOf(self)[d];
+      shape[first + d] = shapeOf(ref)[d];
   }
-  if (ArrayRef<int64_t>(shape) == shapeOf(self))
-    return node.view(self);
-  return node.view(node.viewOf(
-      self, "broadcast", {node.attr("shape", shape), node.attr("dims", dims)}));
+  if (ArrayRef<int64_t>(shape) == shapeOf(ref))
+    return ref;
+  return node.viewOf(ref, "broadcast",
+                     {node.attr("shape", shape), node.attr("dims", dims)});
+}
+
+static LogicalResult expandTo(Node &node, ArrayRef<int64_t> shape) {
+  Value self = node.ref("self");
+  return self ? node.view(stretched(node, self, shape)) : failure();
 }
 
 static LogicalResult expand(Node &node) {
   if (Value other = node.has("other") ? node.ref("other") : Value())
     return expandTo(node, shapeOf(other));
   return expandTo(node, node.integers("size"));
+}
+
+/// All of a list, stretched to the shape that they have together.
+static LogicalResult broadcastTensors(Node &node) {
+  SmallVector<Value> refs = node.refs("tensors");
+  List shape;
+  for (Value ref : refs) {
+    if (!ref)
+      return failure();
+    ArrayRef<int64_t> own = shapeOf(ref);
+    if (own.size() > shape.size())
+      shape.insert(shape.begin(), own.size() - shape.size(), 1);
+    size_t first = shape.size() - own.size();
+    for (auto [d, size] : llvm::enumerate(own))
+      if (size != 1)
+        shape[first + d] = size;
+  }
+  for (auto [i, ref] : llvm::enumerate(refs))
+    if (failed(node.view(i, stretched(node, ref, shape))))
+      return failure();
+  return success();
 }
 
 static LogicalResult diagonal(Node &node) {
@@ -551,6 +577,7 @@ void torch::addViewOps(OpTable &table) {
   table.add("tensor_split", tensorSplit);
   table.add("unbind unbind_copy", unbind);
   table.add("expand expand_as broadcast_to expand_copy", expand);
+  table.add("broadcast_tensors", broadcastTensors);
   table.add("diagonal diagonal_copy", diagonal);
   table.add("unfold", unfold);
   table.add("as_strided as_strided_copy", asStrided);

@@ -32,7 +32,6 @@ struct TensorMeta {
   std::vector<Size> sizes, strides;
   Size offset;
   bool requiresGrad = false;
-  std::string device;
   bool isDense = true;
 };
 
@@ -123,7 +122,6 @@ struct Program {
   std::vector<OutputSpec> outputs;
   std::vector<std::string> outputNames; ///< of user outputs, made of their tree
   std::map<std::string, Range> ranges;  ///< of symbols
-  std::string version;                  ///< of PyTorch
   /// What parameters, buffers and constants begin as, by their names; and which
   /// parameters require grad.
   std::map<std::string, TensorPtr> values;

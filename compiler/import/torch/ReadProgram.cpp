@@ -158,8 +158,6 @@ TensorMeta Reader::meta(const JsonPlace &place) {
   if (auto offset = member(place, "storage_offset"))
     made.offset = size(*offset);
   made.requiresGrad = optionalFlag(place, "requires_grad");
-  if (auto device = member(place, "device"))
-    made.device = optionalText(*device, "type");
   if (auto layout = member(place, "layout"))
     made.isDense = integer(*layout) == 7 || integer(*layout) == 0;
   return made;
@@ -456,7 +454,6 @@ void Reader::program(const JsonPlace &root, Program &to) {
                         " of the schema of torch.export (PyTorch 2.6 and "
                         "later), but got " +
                         major->json.dump());
-  to.version = optionalText(root, "torch_version");
   if (auto ranges = member(root, "range_constraints"))
     for (auto &[name, value] : ranges->json.items()) {
       JsonPlace place = ranges->at(name);
