@@ -25,6 +25,19 @@ expect 2 'nothing is trained: --train=REGEX' \
 # A step that JAX differentiated updates what was donated.
 expect 0 '7 arguments are states' "$tandem" compile step.mlir -o s.tdm
 
+# Annotations of sharding are dropped with a word.
+cat >sharded.mlir <<'EOF'
+module @sharded {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = "{replicated}"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.cosine %0 : tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+}
+EOF
+expect 0 'annotations of sharding are left out' "$tandem" compile sharded.mlir \
+  -o sharded.tdm
+
 # Everything that is not supported, each at its place; exit code 3.
 cat >bad.mlir <<'EOF'
 module @bad {

@@ -28,7 +28,9 @@ LogicalResult Node::unsupported(const Twine &message) {
   return translator.missing(where) << "'" << op->getName() << "': " << message;
 }
 
-void Node::remark(const Twine &message) { emitRemark(where) << message; }
+void Node::leaveOut(const std::string &annotations) {
+  translator.dropped.insert(annotations);
+}
 
 LogicalResult Node::expect(size_t count, size_t numResults, size_t numRegions) {
   if (operands.size() != count)

@@ -144,8 +144,8 @@ public:
 
   mlir::LogicalResult error(const llvm::Twine &message);
   mlir::LogicalResult unsupported(const llvm::Twine &message);
-  /// What the user should know.
-  void remark(const llvm::Twine &message);
+  /// Annotations of this kind are not obeyed; the import says so once.
+  void leaveOut(const std::string &annotations);
   bool failed() const { return hasFailed; }
 
 private:

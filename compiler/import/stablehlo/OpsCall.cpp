@@ -66,8 +66,10 @@ static LogicalResult translateCustomCall(Node &node) {
                "has_side_effect", "operand_layouts", "result_layouts",
                "output_operand_aliases"});
   if (target == "Sharding" || target == "SPMDFullToShardShape" ||
-      target == "SPMDShardToFullShape")
+      target == "SPMDShardToFullShape") {
+    node.leaveOut("annotations of sharding");
     return passOn(node);
+  }
   return node.unsupported("a call of '" + target +
                           "', which is no part of the module");
 }
