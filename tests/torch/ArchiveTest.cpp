@@ -250,6 +250,11 @@ TEST_F(Archive, OptionsThatNameNothing) {
          Code::Usage, "matches no parameter");
   expect(statusOf(fixture("mlp"), with([](auto &o) { o.freeze = "."; })),
          Code::Usage, "nothing is left to train");
+  expect(statusOf(fixture("mlp"), with([](auto &o) {
+                    o.train = "net.0";
+                    o.freeze = "net.0.bias|net.2";
+                  })),
+         Code::Usage, "'net.2' has no effect");
   expect(
       statusOf(fixture("mlp"), with([](auto &o) { o.loss = "mse:nothing,t"; })),
       Code::Usage, "its outputs are 'loss', 'logits'");

@@ -241,6 +241,15 @@ void GraphTranslator::checkChoices() {
   }
   if (!problems.empty() || (options.freeze.empty() && options.train.empty()))
     return;
+  // With --train all that it does not match is frozen.
+  for (StringRef part : alternativesOf(options.freeze))
+    if (!options.train.empty() && !options.freeze.empty() &&
+        llvm::none_of(trainable, [&](const std::string &name) {
+          return matches(part.str(), name) && matches(options.train, name);
+        }))
+      misuse("--freeze=" + options.freeze,
+             "'" + part.str() + "' has no effect: --train=" + options.train +
+                 " trains what it matches and nothing else");
   if (llvm::none_of(trainable,
                     [&](const std::string &name) { return isTrained(name); }))
     misuse(options.freeze.empty() ? "--train=" + options.train
