@@ -1,6 +1,8 @@
 //===- Anchor.cpp - a kernel around one anchor op, taken apart ------------===//
 #include "passes/lower/common/Anchor.h"
 
+#include "passes/plan/LoopNest.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
@@ -164,8 +166,49 @@ void AnchorKernel::traceOutputs() {
     }
   }
   for (Value yielded : kernel.getBody().front().getTerminator()->getOperands())
-    if (!sources.count(yielded))
+    if (!sources.count(yielded) && !traceByPosition(yielded))
       problem = "a result is no reordering of the anchor's";
+}
+
+/// A result that comes from the anchor's by views that do more than reorder,
+/// and yet has its elements in their order: the last piece of a concatenation
+/// whose last piece this is.
+bool AnchorKernel::traceByPosition(Value yielded) {
+  Block *block = &kernel.getBody().front();
+  MLIRContext *context = kernel.getContext();
+  auto isAround = [&](Operation *op) {
+    return op->getBlock() == block && op != anchor && op != companion;
+  };
+  auto nest = findLoopNest(yielded, isAround, context);
+  if (!nest || !nest->reductions.empty() || !nest->partials.empty())
+    return false;
+  ArrayRef<int64_t> shape = typeOf(yielded).getShape();
+  AffineExpr own = simplifyIndex(
+      linearize(nest->roots.front().index, shape, context), nest->sizes);
+  const Source *source = nullptr;
+  for (const LoopNest::Access &read : nest->reads) {
+    if (!llvm::is_contained(results, read.value))
+      continue;
+    const Source &from = sources[read.value];
+    ArrayRef<int64_t> sizes = typeOf(read.value).getShape();
+    if ((source && source->result != from.result) ||
+        !read.place.guards.empty() ||
+        typeOf(read.value).getNumElements() !=
+            typeOf(yielded).getNumElements() ||
+        simplifyIndex(linearize(read.place.index, sizes, context),
+                      nest->sizes) != own)
+      return false;
+    source = &from;
+  }
+  if (!source)
+    return false;
+  Source made;
+  made.result = source->result;
+  ArrayRef<int64_t> sizes = typeOf(results[made.result]).getShape();
+  made.index =
+      delinearize(linearize(source->index, sizes, context), shape, sizes);
+  sources[yielded] = made;
+  return true;
 }
 
 static OperandRange yieldedBy(KernelOp kernel) {

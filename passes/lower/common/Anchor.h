@@ -90,6 +90,7 @@ public:
 private:
   void bindArguments();
   void traceOutputs();
+  bool traceByPosition(mlir::Value yielded);
   void store(llvm::ArrayRef<unsigned> outputs);
 
   ElementEmitter elements;

@@ -170,6 +170,28 @@ TEST(Matmul, ViewsAround) {
               {8});
 }
 
+TEST(Matmul, LastPieceOfPieces) {
+  // The last state of a loop that was written out: the product's elements in
+  // their order, though not by views that only reorder.
+  checkKernel(kernelModule({"tensor<4x16xf32>", "tensor<16x16xf32>",
+                            "tensor<3x4x16xf32>", "tensor<4x16xf32>"},
+                           {"tensor<4x1x16xf32>", "tensor<4x16xi1>"}, R"(
+    %y = tandem.matmul %0, %1 : tensor<4x16xf32>, tensor<16x16xf32> -> tensor<4x16xf32>
+    %r = tandem.relu %y : tensor<4x16xf32>
+    %s = tandem.reshape %r to [1, 4, 16] : tensor<4x16xf32> -> tensor<1x4x16xf32>
+    %f = tandem.pad %2 low [0, 0, 0] high [1, 0, 0] interior [0, 0, 0] with 0.000000e+00 : f32 : tensor<3x4x16xf32> -> tensor<4x4x16xf32>
+    %l = tandem.pad %s low [3, 0, 0] high [0, 0, 0] interior [0, 0, 0] with 0.000000e+00 : f32 : tensor<1x4x16xf32> -> tensor<4x4x16xf32>
+    %i = tandem.iota dim 0 : tensor<4x4x16xi32>
+    %c = tandem.constant dense<3> : tensor<4x4x16xi32>
+    %b = tandem.compare lt %i, %c : tensor<4x4x16xi32>
+    %a = tandem.select %b, %f, %l : tensor<4x4x16xi1>, tensor<4x4x16xf32>
+    %p = tandem.permute %a by [1, 0, 2] : tensor<4x4x16xf32> -> tensor<4x4x16xf32>
+    %z = tandem.slice %p from [0, 3, 0] to [4, 4, 16] step [1, 1, 1] : tensor<4x4x16xf32> -> tensor<4x1x16xf32>
+    %g = tandem.compare gt %r, %3 : tensor<4x16xf32>
+    tandem.yield %z, %g : tensor<4x1x16xf32>, tensor<4x16xi1>)"),
+              {16});
+}
+
 TEST(Matmul, ViewsWithoutStrides) {
   // A pad and a slice before, a transpose after the product.
   checkKernel(kernelModule({"tensor<9x5xf32>", "tensor<16x30xf32>"},
