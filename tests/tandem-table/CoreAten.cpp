@@ -2,6 +2,7 @@
 #include "tests/tandem-table/CoreAten.h"
 
 #include "compiler/functions/Function.h"
+#include "compiler/import/torch/Node.h"
 #include "ir/Dialect.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -21,11 +22,31 @@ static const char kHead[] =
 
 PyTorch's core ATen operators (164 names, with their overloads) and what says the same here: [ops](ops.md) of the dialect
 and [functions](functions.md). A number that ATen takes as a scalar is a `constant`; what works in place is the value and
-a `write`.
+a `write`. The last column says whether [archives of `torch.export`](FROM_PYTORCH.md) may have the operator.
 
-| core ATen | op | function | |
-|---|---|---|---|
+| core ATen | op | function | | `.pt2` |
+|---|---|---|---|---|
 )";
+
+static const char kMore[] = R"(
+## In archives
+
+Operators that are read from archives, core or not. One whose name ends in `_` there, as `add_`, writes what it computes into its
+first operand.
+
+)";
+
+/// The operators of archives by their namespaces.
+static void printArchiveOps() {
+  llvm::outs() << kMore;
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto &[name, translation] : torch::opTable().all()) {
+    auto [space, op] = StringRef(name).split('.');
+    names[space.str()].push_back("`" + op.str() + "`");
+  }
+  for (const auto &[space, ops] : names)
+    llvm::outs() << "`" << space << "`: " << llvm::join(ops, ", ") << "\n\n";
+}
 
 /// The lines of a file that are no comments.
 static std::vector<std::string> linesOf(StringRef path, std::string &problems) {
@@ -65,8 +86,10 @@ static std::string opRow(StringRef name, StringRef has, MLIRContext &context,
       problems += name.str() + ": '" + one.str() +
                   "' is neither an op nor a function\n";
   }
+  auto [base, overload] = name.split('.');
+  bool isRead = torch::opTable().find("aten." + base.str(), overload);
   return "| `" + name.str() + "` | " + ops + " | " + functions + " | " +
-         remark.trim().str() + " |\n";
+         remark.trim().str() + " | " + (isRead ? "yes" : "") + " |\n";
 }
 
 bool tandem::printCoreAten(StringRef listPath, StringRef mapPath) {
@@ -91,6 +114,7 @@ bool tandem::printCoreAten(StringRef listPath, StringRef mapPath) {
   for (auto &[name, has] : map)
     problems += name + ": is no op of core ATen\n";
   llvm::outs() << kHead << rows;
+  printArchiveOps();
   llvm::errs() << problems;
   return problems.empty();
 }

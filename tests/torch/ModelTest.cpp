@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, Archives,
     testing::Values(Case{"mlp", {}}, Case{"cnn", {{"s77", 4}}},
                     Case{"in-place", {}}, Case{"tied", {}}, Case{"frozen", {}},
-                    Case{"operators", {}},
+                    Case{"operators", {}}, Case{"experts", {}},
                     // Has products in bf16.
                     Case{"flow", {}, 1e-3}),
     [](const auto &info) {

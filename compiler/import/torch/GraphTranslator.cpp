@@ -335,28 +335,8 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
 
 /// Binds the results, which have to be what the archive says they are.
 void GraphTranslator::finish(Node &node, Scope &to, bool isInPlace) {
-  if (isInPlace && !node.failed_ && !node.results.empty()) {
-    Value self = node.data_.inputs.empty() ||
-                         node.data_.inputs[0].argument.form != Form::Tensor
-                     ? Value()
-                     : node.ref(node.data_.inputs[0].name);
-    Value made = node.results[0];
-    if (self && made && made != self) {
-      auto type = cast<RefType>(self.getType());
-      auto makes = made.getDefiningOp<MakeRefOp>();
-      if (!makes) {
-        (void)node.unsupported("changes which storage a tensor shows");
-      } else {
-        Expr value =
-            node.cast(node.wrap(makes.getOperand()), type.getElementType());
-        makes.erase();
-        if (value.shape() != type.getShape())
-          value = node.stretch(value, type.getShape());
-        node.write(value, self);
-      }
-      node.results[0] = self;
-    }
-  }
+  if (isInPlace && !node.failed_ && !node.results.empty())
+    node.writeToSelf();
   for (size_t i = 0; i < node.names_.size(); ++i) {
     if (node.names_[i].empty())
       continue;

@@ -16,6 +16,39 @@ using Form = Argument::Form;
 
 OpBuilder &Node::builder() const { return translator_.builder; }
 
+/// Whether an op in place changes the shape of a tensor, not what it holds:
+/// what follows in the graph has the name of its result.
+static bool showsOtherwise(StringRef op) {
+  static constexpr StringRef ops[] = {"squeeze",   "unsqueeze", "t",
+                                      "transpose", "swapaxes",  "swapdims"};
+  return llvm::is_contained(ops, op);
+}
+
+void Node::writeToSelf() {
+  const Argument *first =
+      data_.inputs.empty() ? nullptr : &data_.inputs[0].argument;
+  Value self = first && first->form == Argument::Form::Tensor
+                   ? ref(data_.inputs[0].name)
+                   : Value();
+  Value made = results[0];
+  if (!self || !made || made == self)
+    return;
+  auto makes = made.getDefiningOp<MakeRefOp>();
+  if (!makes != showsOtherwise(op())) {
+    (void)unsupported("changes which storage a tensor shows");
+    return;
+  }
+  if (!makes)
+    return;
+  auto type = mlir::cast<RefType>(self.getType());
+  Expr value = cast(wrap(makes.getOperand()), type.getElementType());
+  makes.erase();
+  if (value.shape() != type.getShape())
+    value = stretch(value, type.getShape());
+  write(value, self);
+  results[0] = self;
+}
+
 LogicalResult Node::error(const Twine &message) {
   failed_ = true;
   translator_.problem(place, message.str());

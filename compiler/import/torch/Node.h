@@ -158,6 +158,8 @@ private:
   /// In a region of autocast an operand has the type of the result, if both are
   /// floats: that is what PyTorch casts, whatever its lists of operators are.
   Expr autocast(const Expr &x);
+  /// Of an op in place: what it computed becomes what its first operand holds.
+  void writeToSelf();
   std::optional<int64_t> integerOf(const Number &number);
   std::optional<double> numberOf(const Number &number);
   std::vector<std::string> resultNames() const;
@@ -182,6 +184,9 @@ public:
   void add(llvm::StringRef name, Translation translation);
   /// Several names, separated by spaces.
   const Translation *find(llvm::StringRef name, llvm::StringRef overload) const;
+  const std::map<std::string, Translation, std::less<>> &all() const {
+    return table;
+  }
 
 private:
   std::map<std::string, Translation, std::less<>> table;

@@ -9,10 +9,11 @@ using namespace tandem::torch;
 void OpTable::add(llvm::StringRef names, Translation translation) {
   llvm::SmallVector<llvm::StringRef> list;
   names.split(list, ' ', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef name : list)
-    table[name.starts_with("higher_order.") ? name.str()
-                                            : ("aten." + name).str()] =
-        translation;
+  for (llvm::StringRef name : list) {
+    bool hasNamespace =
+        name.starts_with("higher_order.") || name.starts_with("transformers.");
+    table[hasNamespace ? name.str() : ("aten." + name).str()] = translation;
+  }
 }
 
 const Translation *OpTable::find(llvm::StringRef name,

@@ -57,6 +57,43 @@ static LogicalResult tensordot(Node &node) {
                  node.attr("dims_b", node.integers("dims_other"))}));
 }
 
+/// Rows that belong to groups, one behind the other, each by the matrix of its
+/// group; `offs` says where each group ends. As one product over groups and
+/// columns, of rows that are zero in the groups they do not belong to: all
+/// sizes are known, for as many times the arithmetic as there are groups.
+static LogicalResult groupedProduct(Node &node) {
+  bool isFallback = node.op() == "grouped_mm_fallback";
+  Expr x = node.value(isFallback ? "input" : "self");
+  Expr w = node.value(isFallback ? "weight" : "mat2");
+  Expr ends = node.value("offs");
+  if (!x || !w || !ends)
+    return node.failed() ? failure() : node.unsupported("without offsets");
+  if (x.rank() != 2 || w.rank() != 3 || ends.rank() != 1)
+    return node.unsupported("of other than rows and a matrix for each group");
+  if (node.has("bias"))
+    return node.unsupported("with a bias");
+  int64_t rows = x.dim(0), width = x.dim(1), groups = w.dim(0);
+  List shape = {rows, groups};
+  Type i64 = node.builder().getI64Type();
+  auto places = RankedTensorType::get(shape, i64);
+  Expr row = node.make("iota", {}, node.attr("dim", int64_t(0)), places);
+  Expr group = node.make("iota", {}, node.attr("dim", int64_t(1)), places);
+  if (!row || !group)
+    return failure();
+  // As many groups end before a row as the number of its group says.
+  Expr end = node.cast(ends, i64).broadcastTo(shape, {1});
+  Expr own = compare(ComparePredicate::ge, row, end).cast(i64).reduceSum({1});
+  Expr isIn = compare(ComparePredicate::eq, own.broadcastTo(shape, {0}), group);
+  List spread = {rows, groups, width};
+  Expr wide = x.broadcastTo(spread, {0, 2});
+  Expr placed =
+      tandem::select(isIn.broadcastTo(spread, {0, 1}), wide, wide.like(0));
+  Expr made = node.make("mm", {node.reshape(placed, {rows, groups * width}),
+                               node.reshape(w, {groups * width, w.dim(2)})});
+  Type given = node.elementType("out_dtype");
+  return node.result(made && given ? node.cast(made, given) : made);
+}
+
 //===----------------------------------------------------------------------===//
 // Convolutions
 //===----------------------------------------------------------------------===//
@@ -173,6 +210,7 @@ void torch::addContractionOps(OpTable &table) {
   table.add("addmv", [](Node &n) { return scaledProduct(n, "mat", "vec"); });
   table.add("addr", [](Node &n) { return scaledProduct(n, "vec1", "vec2"); });
   table.add("linear", linear);
+  table.add("_grouped_mm transformers.grouped_mm_fallback", groupedProduct);
   table.add("einsum", einsum);
   table.add("tensordot", tensordot);
   table.add("bilinear", [](Node &node) {

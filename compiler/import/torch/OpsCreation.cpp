@@ -12,6 +12,7 @@
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
+using List = Node::List;
 
 /// What storage holds is known before anything is written to it.
 static LogicalResult filled(Node &node) {
@@ -77,6 +78,34 @@ static LogicalResult eye(Node &node) {
                                type.getElementType()));
 }
 
+/// Rows and columns of a triangle, in row-major order: they are known here.
+static LogicalResult triangle(Node &node) {
+  RankedTensorType type = node.resultType(0);
+  int64_t rows = node.integer("row", 0), columns = node.integer("col", 0);
+  int64_t offset = node.integer("offset", 0);
+  if (!type || node.failed())
+    return failure();
+  bool isLower = node.op() == "tril_indices";
+  List first, second;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      if (isLower ? c - r <= offset : c - r >= offset) {
+        first.push_back(r);
+        second.push_back(c);
+      }
+  if (first.empty())
+    return node.result(node.full(type.getElementType(), type.getShape(), 0));
+  llvm::append_range(first, second);
+  auto wide =
+      RankedTensorType::get(type.getShape(), node.builder().getI64Type());
+  if (wide.getNumElements() != static_cast<int64_t>(first.size()))
+    return node.error("expected as many places as the archive says");
+  Expr made = node.wrap(
+      ConstantOp::create(node.builder(), node.loc(),
+                         DenseElementsAttr::get(wide, ArrayRef(first))));
+  return node.result(node.cast(made, type.getElementType()));
+}
+
 /// What is written into a tensor: a number, another tensor, zeros.
 static LogicalResult fill(Node &node) {
   Value self = node.ref("self");
@@ -108,5 +137,6 @@ void torch::addCreationOps(OpTable &table) {
   table.add("arange", arange);
   table.add("linspace", linspace);
   table.add("eye", eye);
+  table.add("tril_indices triu_indices", triangle);
   table.add("fill zero copy", fill);
 }

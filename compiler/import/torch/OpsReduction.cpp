@@ -146,9 +146,15 @@ static LogicalResult sorted(Node &node) {
 
 static LogicalResult topk(Node &node) {
   Expr x = node.value("self");
-  if (!x || x.rank() == 0)
-    return node.unsupported("of a number");
+  if (!x)
+    return failure();
   bool isK = node.op() == "kthvalue";
+  // The first of one.
+  if (x.rank() == 0) {
+    Expr zero = node.full(node.builder().getI64Type(), {}, 0);
+    return success(succeeded(node.result(0, x)) &&
+                   succeeded(node.result(1, zero)));
+  }
   SmallVector<NamedAttribute> list = {
       node.attr("k", node.integer("k", 1)),
       node.attr("dim", node.dim("dim", -1, x.rank()))};
@@ -211,6 +217,35 @@ static LogicalResult differences(Node &node) {
   return node.result(x);
 }
 
+/// How many numbers lie in each of equal bins, the last one with its end.
+static LogicalResult histogram(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  int64_t bins = node.integer("bins", 100);
+  double least = node.number("min", 0), most = node.number("max", 0);
+  if (!(least < most))
+    return node.unsupported("bins whose ends are data: say min and max");
+  int64_t size = x.type().getNumElements();
+  Expr flat = node.reshape(tandem::detach(x), {size});
+  Expr bin = floor((flat - least) * static_cast<double>(bins) / (most - least));
+  bin = minimum(bin, bin.like(static_cast<double>(bins - 1)));
+  // What lies outside, and what is no number, is in none.
+  Expr isIn = logicalAnd(compare(ComparePredicate::ge, flat, flat.like(least)),
+                         compare(ComparePredicate::le, flat, flat.like(most)));
+  bin = tandem::select(isIn, bin, bin.like(-1));
+  List shape = {size, bins};
+  Expr number = node.make("iota", {}, node.attr("dim", int64_t(1)),
+                          RankedTensorType::get(shape, elementOf(bin)));
+  if (!number)
+    return failure();
+  Expr isEqual =
+      compare(ComparePredicate::eq, bin.broadcastTo(shape, {0}), number);
+  return node.result(
+      node.make("sum", node.cast(isEqual, elementOf(x)).value,
+                {node.attr("dim", List{0}), node.attr("keepdim", false)}));
+}
+
 void torch::addReductionOps(OpTable &table) {
   table.add("sum mean prod", [](Node &node) {
     return reduced(node, node.op(), operand(node, node.op() == "mean"));
@@ -234,4 +269,5 @@ void torch::addReductionOps(OpTable &table) {
   table.add("_cdist_forward cdist pdist _pdist_forward", distances);
   table.add("cosine_similarity", similarity);
   table.add("diff", differences);
+  table.add("histc", histogram);
 }
