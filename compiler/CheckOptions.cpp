@@ -60,8 +60,6 @@ static void checkPipeline(const CompileOptions &options,
   if (options.optimizer.empty() && options.stopAfter.empty())
     wrong.emplace_back("--parallel=pp needs --optimizer: stages are trained");
   refuse(options.inference, "--inference");
-  refuse(options.mesh.find(',') != std::string::npos,
-         "other axes of a mesh than 'pipe'");
   refuse(StringRef(options.clip).starts_with("norm"), "--clip=norm");
   refuse(!options.lossScale.empty(), "--loss-scale");
   refuse(options.tune.has_value(), "--tune");

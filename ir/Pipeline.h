@@ -11,6 +11,7 @@
 //                                 goes to the next one, in the order in which
 //                                 it is sent
 //   inputs = [{role, type}]       those of the whole model
+//   params = {"pipe.0" = "w"}     which of what it takes and gives are params
 //   digest = "..."                the same in all stages of one compilation
 //
 // Of an op: the number of its stage. What a model says of some ops is said of
@@ -36,9 +37,12 @@ namespace pipeline {
 inline constexpr llvm::StringLiteral kStages = "stages", kRanks = "ranks",
                                      kStage = "stage", kTakes = "takes",
                                      kGives = "gives", kInputs = "inputs",
-                                     kDigest = "digest", kRole = "role",
-                                     kType = "type";
+                                     kParams = "params", kDigest = "digest",
+                                     kRole = "role", kType = "type";
 } // namespace pipeline
+
+/// What the names of values between stages begin with.
+inline constexpr llvm::StringLiteral kCrossingPrefix = "pipe.";
 
 /// What `tandem.pipeline` says, as a view.
 struct Pipeline {
@@ -49,6 +53,13 @@ struct Pipeline {
   static std::optional<Pipeline> of(mlir::ModuleOp module);
   bool isLast() const { return stage && *stage == stages - 1; }
 };
+
+/// Returns a field of the module's `tandem.pipeline`; null without it.
+template <typename T>
+T pipelineField(mlir::ModuleOp module, llvm::StringRef key) {
+  auto fields = module->getAttrOfType<mlir::DictionaryAttr>(kPipelineAttr);
+  return fields ? fields.getAs<T>(key) : T();
+}
 
 /// Sets a field of the module's `tandem.pipeline`.
 void setPipelineField(mlir::ModuleOp module, llvm::StringRef key,

@@ -9,6 +9,7 @@
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
+#include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/ops/Composite.h"
 
@@ -104,6 +105,8 @@ void UpdateBuilder::addSum(StringRef param, RankedTensorType type,
 
 LogicalResult UpdateBuilder::collectSlots() {
   SmallVector<ArrayAttr> axes;
+  bool isStage =
+      Pipeline::of(backward->getParentOfType<ModuleOp>()).has_value();
   RoleIndex roles(forward);
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
@@ -121,7 +124,8 @@ LogicalResult UpdateBuilder::collectSlots() {
     gradients.push_back(
         {wholeType(backward, role, backward.getResultTypes()[i]),
          role.without(kWholeSizes), loc});
-    axes.push_back(axesOfSum(backward, i));
+    // A stage of a pipeline gives each gradient whole.
+    axes.push_back(isStage ? ArrayAttr() : axesOfSum(backward, i));
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   if (failed(findGroups()))

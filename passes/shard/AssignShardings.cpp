@@ -10,6 +10,7 @@
 #include "passes/shard/Distribution.h"
 #include "passes/shard/ParallelSpec.h"
 
+#include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
 
@@ -72,10 +73,16 @@ private:
   static RankedTensorType tensor(Type type) {
     return cast<RankedTensorType>(type);
   }
+  ModuleOp module() const { return func->getParentOfType<ModuleOp>(); }
+  /// The name of the param that goes from one stage to another as this value.
+  StringAttr paramOfCrossing(RoleAttr role) const {
+    auto params = pipelineField<DictionaryAttr>(module(), pipeline::kParams);
+    return params ? params.getAs<StringAttr>(role.getName()) : StringAttr();
+  }
   void findBatch();
   Distribution ofValue(RoleAttr role, RankedTensorType type, Location loc);
   Distribution newValue(RoleAttr role, RankedTensorType type, Location loc);
-  Distribution ofRows(RankedTensorType type) const;
+  Distribution ofRows(RoleAttr role, RankedTensorType type) const;
   Distribution inPieces(Distribution where, RankedTensorType type) const;
   RoleAttr with(RoleAttr role, const Distribution &where, Type type) const;
   Distribution ofResult(RoleAttr role, RankedTensorType type, Location loc);
@@ -96,23 +103,35 @@ static bool isOfOptimizer(func::FuncOp func) {
 }
 
 /// The first dimension of the first input that has one, and the second of the
-/// first one that has two.
+/// first one that has two. A stage of a pipeline has those of the whole model.
 void Assigner::findBatch() {
-  for (BlockArgument argument : func.getArguments()) {
-    RoleAttr role = roleOfArgument(func, argument.getArgNumber());
-    Shape shape = tensor(argument.getType()).getShape();
-    if (role.getKind() != RoleKind::Input || shape.empty())
-      continue;
+  auto look = [&](Shape shape) {
+    if (shape.empty())
+      return;
     if (!rows)
       rows = shape[0];
     if (!positions && shape.size() > 1 && shape[0] == rows)
       positions = shape[1];
-  }
+  };
+  if (auto inputs = pipelineField<ArrayAttr>(module(), pipeline::kInputs))
+    for (auto input : inputs.getAsRange<DictionaryAttr>())
+      look(
+          tensor(input.getAs<TypeAttr>(pipeline::kType).getValue()).getShape());
+  else
+    for (BlockArgument argument : func.getArguments())
+      if (roleOfArgument(func, argument.getArgNumber()).getKind() ==
+          RoleKind::Input)
+        look(tensor(argument.getType()).getShape());
 }
 
-Distribution Assigner::ofRows(RankedTensorType type) const {
+Distribution Assigner::ofRows(RoleAttr role, RankedTensorType type) const {
   Distribution where(mesh.size());
   bool hasRows = type.getRank() > 0 && rows && type.getDimSize(0) == rows;
+  // What goes from one stage to the next may have several lines for each row.
+  if (role.getName().getValue().starts_with(kCrossingPrefix) && !hasRows &&
+      type.getRank() > 0 && rows && plan.cutsRows())
+    hasRows =
+        type.getDimSize(0) % rows == 0 && rows % mesh.ranksOf(*plan.data) == 0;
   if (hasRows && plan.cutsRows())
     where[*plan.data] = Placement::cut(0);
   if (hasRows && plan.asksFor("sp") && type.getRank() > 1 &&
@@ -153,8 +172,11 @@ Distribution Assigner::newValue(RoleAttr role, RankedTensorType type,
                                 Location loc) {
   std::optional<Distribution> asked;
   StringRef by;
+  // A param that goes through stages is where their plans have it.
+  StringAttr param = paramOfCrossing(role);
+  StringRef name = param ? param.getValue() : role.getName().getValue();
   for (Plan::Pattern &pattern : plan.patterns) {
-    if (!llvm::Regex(("^(" + pattern.text + ")$").str()).match(role.getName()))
+    if (!llvm::Regex(("^(" + pattern.text + ")$").str()).match(name))
       continue;
     pattern.isUsed = true;
     std::string error;
@@ -180,8 +202,8 @@ Distribution Assigner::newValue(RoleAttr role, RankedTensorType type,
   if (asked)
     return isParam && plan.asksFor("fsdp") ? inPieces(*asked, type) : *asked;
   Distribution where(mesh.size());
-  if (goesByRows && !role.getAlias())
-    return ofRows(type);
+  if (goesByRows && !role.getAlias() && !paramOfCrossing(role))
+    return ofRows(role, type);
   return isParam && plan.asksFor("fsdp") ? inPieces(where, type) : where;
 }
 
@@ -289,7 +311,9 @@ struct AssignShardings : tandem::impl::AssignShardingsBase<AssignShardings> {
       isWrong |= failed(Assigner(func, mesh, plan).run());
     }
     // What is there later is not the model's.
-    if (isFirst)
+    // What no value of a stage matches may be another stage's:
+    // tandem-assign-stages has looked.
+    if (isFirst && !Pipeline::of(module))
       for (const Plan::Pattern &pattern : plan.patterns)
         if (!pattern.isUsed) {
           isWrong = true;

@@ -13,8 +13,10 @@
 
 #include "ir/Ops.h"
 #include "ir/Pipeline.h"
+#include "ir/Sharding.h"
 
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Regex.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -47,6 +49,7 @@ private:
   /// What makes the loss; null if that is not known.
   Operation *lossOf();
   LogicalResult checkBound();
+  LogicalResult checkPlan();
   std::vector<double> costs();
   /// The bytes that a stage that ends behind a position gives.
   std::vector<double> bytesBehind();
@@ -213,10 +216,37 @@ LogicalResult Assigner::checkBound() {
   return failure(isWrong);
 }
 
+/// A plan of shardings is of the whole model: a stage may have nothing that an
+/// expression matches.
+LogicalResult Assigner::checkPlan() {
+  auto module = graph->getParentOfType<ModuleOp>();
+  auto plan = module->getAttrOfType<DictionaryAttr>(kShardAttr);
+  if (!plan)
+    return success();
+  SmallVector<StringRef> names;
+  for (unsigned i = 0, n = graph.getNumArguments(); i < n; ++i)
+    names.push_back(roleOfArgument(graph, i).getName());
+  for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i)
+    names.push_back(roleOfResult(graph, i).getName());
+  bool isWrong = false;
+  for (NamedAttribute entry : plan) {
+    llvm::Regex expression(("^(" + entry.getName().strref() + ")$").str());
+    if (llvm::any_of(names,
+                     [&](StringRef name) { return expression.match(name); }))
+      continue;
+    isWrong = true;
+    module.emitError() << "no input, param, state or output has a name that '"
+                       << entry.getName().strref()
+                       << "' matches, as the plan of shardings asks";
+  }
+  return failure(isWrong);
+}
+
 LogicalResult Assigner::run() {
   bool isSaid = llvm::any_of(
       flow.ops(), [](Operation *op) { return op->hasAttr(kStageAttr); });
-  if (failed(isSaid ? follow() : cut()) || failed(checkBound()))
+  if (failed(checkPlan()) || failed(isSaid ? follow() : cut()) ||
+      failed(checkBound()))
     return failure();
   Builder b(graph.getContext());
   for (auto [op, stage] : llvm::zip_equal(flow.ops(), chosen))

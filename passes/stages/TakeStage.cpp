@@ -41,6 +41,9 @@ private:
   int64_t stageOf(Operation *op) {
     return op->getAttrOfType<IntegerAttr>(kStageAttr).getInt();
   }
+  static std::string nameOf(unsigned number) {
+    return kCrossingPrefix.str() + std::to_string(number);
+  }
   RoleAttr crossingRole(RoleKind kind, unsigned number, Value value);
 
   ModuleOp module;
@@ -86,7 +89,7 @@ LogicalResult Taker::check() {
     if (role.has(RoleAttr::kMetadata) || role.has(RoleAttr::kStorage) ||
         role.has(RoleAttr::kResize))
       refuse("is given another shape or storage");
-    if (role.getName().getValue().starts_with("pipe."))
+    if (role.getName().getValue().starts_with(kCrossingPrefix))
       refuse("is called as values between stages are");
   }
   for (unsigned i = 0, n = graph.getNumResults(); i < n; ++i) {
@@ -216,8 +219,7 @@ void Taker::findKept() {
 }
 
 RoleAttr Taker::crossingRole(RoleKind kind, unsigned number, Value value) {
-  auto role = RoleAttr::get(module.getContext(), kind,
-                            "pipe." + std::to_string(number));
+  auto role = RoleAttr::get(module.getContext(), kind, nameOf(number));
   if (kind == RoleKind::Input && active.contains(value))
     role = role.withUnit(RoleAttr::kRequiresGrad);
   if (kind == RoleKind::Output && !active.contains(value))
@@ -281,7 +283,7 @@ void Taker::setAttributes(StringRef lossName) {
   auto namesOf = [&](ArrayRef<std::pair<unsigned, Value>> values) {
     SmallVector<std::string> names;
     for (auto [number, value] : values)
-      names.push_back("pipe." + std::to_string(number));
+      names.push_back(nameOf(number));
     SmallVector<StringRef> refs(names.begin(), names.end());
     return b.getStrArrayAttr(refs);
   };
@@ -293,7 +295,15 @@ void Taker::setAttributes(StringRef lossName) {
           {b.getNamedAttr(pipeline::kRole, role),
            b.getNamedAttr(pipeline::kType,
                           TypeAttr::get(argument.getType()))}));
+  NamedAttrList params;
+  for (const auto &values : {takes, gives})
+    for (auto [number, value] : values)
+      if (auto param = dyn_cast<BlockArgument>(value))
+        params.set(nameOf(number),
+                   roleOfArgument(graph, param.getArgNumber()).getName());
   NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(kPipelineAttr));
+  if (!params.empty())
+    fields.set(pipeline::kParams, params.getDictionary(module.getContext()));
   fields.set(pipeline::kTakes, namesOf(takes));
   fields.set(pipeline::kGives, namesOf(gives));
   fields.set(pipeline::kInputs, b.getArrayAttr(inputs));

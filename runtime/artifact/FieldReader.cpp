@@ -116,7 +116,9 @@ void FieldReader::completed(Alias &alias, const Path &at, std::string_view) {
     problems.add(at.text(), "expected one of the fields 'of' and 'output'");
 }
 
-void FieldReader::completed(std::vector<Value> &values) {
+void FieldReader::completed(std::vector<Value> &values, std::string_view list) {
+  if (list != "values")
+    return;
   for (const Value &value : values)
     if (value.role != Role::Output)
       valueByName.emplace(value.name, &value);

@@ -79,7 +79,7 @@ public:
     size_t index = 0;
     for (const Json &item : json)
       read(item, Path(at, index++), list, out.emplace_back());
-    completed(out);
+    completed(out, list);
     return true;
   }
 
@@ -132,10 +132,11 @@ private:
 
   // What a struct needs beyond its fields.
   template <typename T> void completed(T &, const Path &, std::string_view) {}
-  template <typename T> void completed(std::vector<T> &) {}
+  template <typename T> void completed(std::vector<T> &, std::string_view) {}
 
   void completed(Alias &alias, const Path &at, std::string_view);
-  void completed(std::vector<Value> &values);
+  /// Those of the manifest itself: a stage's list of inputs has other types.
+  void completed(std::vector<Value> &values, std::string_view list);
   /// An argument has the type of its value; a name without one is left for
   /// `validate` to report.
   void completed(Slot &slot, const Path &, std::string_view list);

@@ -30,8 +30,8 @@ int64_t bytesOf(const Value &value, const Part &part) {
 /// Says which rank writes which pieces, by the same rule on all ranks: large
 /// pieces first, each by that rank of those that have it which has least to do.
 std::vector<std::vector<Written>> planOf(const runtime::Model &model,
+                                         std::vector<const Value *> variables,
                                          int ranks) {
-  std::vector<const Value *> variables = savedOf(model);
   auto weight = [&](const Value *value) {
     return std::pair(-bytesOf(*value, partOf(model, *value, 0)), value->name);
   };
@@ -172,14 +172,15 @@ Status saveShards(const runtime::Model &model, const std::string &path,
   comm::Communicator *world =
       model.communicators() ? &model.communicators()->world() : nullptr;
   auto plan = [&]() -> Result<std::vector<Written>> {
-    auto all = planOf(model, world ? world->ranks() : 1);
+    auto all = planOf(model, savedOf(model), world ? world->ranks() : 1);
     return std::move(all[size_t(world ? world->rank() : 0)]);
   };
   return save(world, plan, path, metadata);
 }
 
 Status saveStages(std::span<const runtime::Model> models,
-                  comm::Communicator *world, const std::string &path,
+                  comm::Communicator &line, comm::Communicator &world,
+                  const std::string &path,
                   const std::map<std::string, std::string> &metadata) {
   auto plan = [&]() -> Result<std::vector<Written>> {
     // Each name ended by a zero.
@@ -187,24 +188,31 @@ Status saveStages(std::span<const runtime::Model> models,
     for (const runtime::Model &model : models)
       for (const Value *value : savedOf(model))
         own.append(value->name).append(1, '\0');
-    auto texts = comm::textsOfAll(world, own);
+    auto texts = comm::textsOfAll(&line, own);
     if (!texts)
       return std::move(texts).status();
     std::set<std::string> written;
-    for (int rank = 0; world && rank < world->rank(); ++rank) {
+    for (int rank = 0; rank < line.rank(); ++rank) {
       std::string_view rest = (*texts)[size_t(rank)];
       for (size_t end; (end = rest.find('\0')) != std::string_view::npos;
            rest.remove_prefix(end + 1))
         written.emplace(rest.substr(0, end));
     }
     std::vector<Written> all;
-    for (const runtime::Model &model : models)
-      for (const Value *value : savedOf(model))
-        if (written.insert(value->name).second)
-          all.push_back({&model, value, ownPart(model, *value)});
+    for (const runtime::Model &model : models) {
+      std::vector<const Value *> values = savedOf(model);
+      std::erase_if(values, [&](const Value *value) {
+        return !written.insert(value->name).second;
+      });
+      const comm::MeshCommunicators *group = model.communicators();
+      auto ofGroup =
+          planOf(model, std::move(values), group ? group->world().ranks() : 1);
+      for (Written &one : ofGroup[size_t(group ? group->world().rank() : 0)])
+        all.push_back(std::move(one));
+    }
     return all;
   };
-  return save(world, plan, path, metadata);
+  return save(&world, plan, path, metadata);
 }
 
 } // namespace tandem::checkpoint

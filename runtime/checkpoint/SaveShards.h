@@ -21,10 +21,12 @@ namespace tandem::checkpoint {
 Status saveShards(const runtime::Model &model, const std::string &path,
                   const std::map<std::string, std::string> &metadata);
 
-/// The same of a model in stages: `models` are those of this rank, whose parts
-/// are whole. What several stages have is written by the first rank of these.
+/// The same of a model in stages: `models` are those of this rank. What several
+/// stages have is written by the ranks of the first of these. `line` has a rank
+/// of each group, and `world` all.
 Status saveStages(std::span<const runtime::Model> models,
-                  comm::Communicator *world, const std::string &path,
+                  comm::Communicator &line, comm::Communicator &world,
+                  const std::string &path,
                   const std::map<std::string, std::string> &metadata);
 
 } // namespace tandem::checkpoint

@@ -50,6 +50,7 @@ struct Stage {
   bool updates = false;              ///< it has parameters
   bool isLast = false;
   std::vector<const Slot *> inputs; ///< of the model
+  std::vector<comm::Shard> pieces;  ///< of each, what this rank has
   /// What goes forward, and the gradients of these that go back.
   Pack takes, gives, takesBack, givesBack;
   std::vector<const Slot *> gradients; ///< of parameters
@@ -71,19 +72,43 @@ std::vector<std::string> backNames(const std::vector<std::string> &names,
   return found;
 }
 
+/// Copies what a rank has of a whole input.
+Status takePiece(const Tensor &whole, const comm::Shard &shard, Tensor &to) {
+  if (shard.isWhole())
+    return to.copyFrom(whole);
+  if (!std::ranges::equal(whole.shape(), shard.whole) ||
+      whole.dtype() != to.dtype())
+    return Status::usage(
+        "expected " + runtime::describe(to.dtype(), shard.whole) + " but got " +
+        runtime::describe(whole.dtype(), whole.shape()));
+  auto host = whole.onHost();
+  auto dense = host ? host->dense() : std::move(host);
+  if (!dense)
+    return std::move(dense).status();
+  comm::takePiece(shard, dense->data<std::byte>(), to.mutableData<std::byte>(),
+                  byteSize(to.dtype()));
+  return Status::success();
+}
+
 } // namespace
 
-std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline,
-                              int64_t rank) {
+int64_t ranksOf(const artifact::Manifest &stage) {
+  return stage.pipeline->ranks * comm::ranksOf(stage.mesh);
+}
+
+std::vector<int64_t> stagesOf(const artifact::Manifest &stage, int64_t rank) {
+  const artifact::Pipeline &own = *stage.pipeline;
   std::vector<int64_t> stages;
-  for (int64_t s = rank; s < pipeline.stages; s += pipeline.ranks)
+  for (int64_t s = rank / comm::ranksOf(stage.mesh); s < own.stages;
+       s += own.ranks)
     stages.push_back(s);
   return stages;
 }
 
 struct Pipeline::State {
   std::vector<runtime::Model> models;
-  std::shared_ptr<comm::Communicator> world;
+  std::shared_ptr<comm::Communicator> world, group;
+  std::unique_ptr<comm::Communicator> line;
   int64_t stageCount = 1, rankCount = 1;
   std::string lossName;
   artifact::DType lossType = artifact::DType::F32;
@@ -99,9 +124,9 @@ struct Pipeline::State {
     return {work.stage, work.batch, work.isBackward};
   }
   Stage &stage(int64_t number) { return stages[size_t(number / rankCount)]; }
-  /// The rank that has a stage.
+  /// The rank of the line that has a stage.
   int rankOf(int64_t number) const { return int(number % rankCount); }
-  bool isHere(int64_t number) const { return rankOf(number) == world->rank(); }
+  bool isHere(int64_t number) const { return rankOf(number) == line->rank(); }
 
   Status connect();
   Status prepare(const std::vector<StageFacts> &facts);
@@ -116,15 +141,16 @@ struct Pipeline::State {
   Status hand(const Work &work);
 };
 
-/// Checks that these are the stages of this rank.
+/// Checks that these are the stages of this rank, and makes its group and its
+/// line.
 Status Pipeline::State::connect() {
-  const artifact::Pipeline &own = *models.front().manifest().pipeline;
-  stageCount = own.stages;
-  rankCount = own.ranks;
-  if (world->ranks() != rankCount)
-    return Status::usage("expected " + std::to_string(rankCount) +
+  const artifact::Manifest &first = models.front().manifest();
+  stageCount = first.pipeline->stages;
+  rankCount = first.pipeline->ranks;
+  if (world->ranks() != ranksOf(first))
+    return Status::usage("expected " + std::to_string(ranksOf(first)) +
                          " ranks but got " + std::to_string(world->ranks()));
-  std::vector<int64_t> wanted = stagesOf(own, world->rank());
+  std::vector<int64_t> wanted = stagesOf(first, world->rank());
   if (models.size() != wanted.size())
     return Status::usage("expected " + std::to_string(wanted.size()) +
                          " stages of this rank but got " +
@@ -134,7 +160,21 @@ Status Pipeline::State::connect() {
     if (!has || has->stage != wanted[i] || has->stages != stageCount)
       return Status::usage("expected stage " + std::to_string(wanted[i]) +
                            " of " + std::to_string(stageCount));
+    if (models[i].manifest().mesh != first.mesh)
+      return Status::usage("expected stages of one mesh");
   }
+  auto ofGroup = int(comm::ranksOf(first.mesh));
+  auto groups = world->split(world->rank() / ofGroup, world->rank());
+  if (!groups)
+    return std::move(groups).status();
+  group = *std::move(groups);
+  auto lines = world->split(world->rank() % ofGroup, world->rank());
+  if (!lines)
+    return std::move(lines).status();
+  line = *std::move(lines);
+  for (runtime::Model &model : models)
+    if (Status status = model.setCommunicator(group); !status)
+      return status;
   return Status::success();
 }
 
@@ -174,6 +214,9 @@ Status Pipeline::State::prepareStage(Stage &stage,
         std::find(own.takes.begin(), own.takes.end(), slot.name) ==
             own.takes.end())
       stage.inputs.push_back(&slot);
+  for (const Slot *slot : stage.inputs)
+    stage.pieces.push_back(comm::shardOf(
+        manifest.mesh, *manifest.findValue(slot->name), group->rank()));
   if (stage.isLast) {
     auto loss = Tensor::zeros(lossType, {});
     auto one = Tensor::zeros(lossType, {});
@@ -213,7 +256,7 @@ Result<const std::vector<Step> *> Pipeline::State::schedule(int64_t batches) {
     auto all = scheduleOf(stageCount, rankCount, batches);
     if (!all)
       return std::move(all).status();
-    found = schedules.emplace(batches, std::move((*all)[size_t(world->rank())]))
+    found = schedules.emplace(batches, std::move((*all)[size_t(line->rank())]))
                 .first;
   }
   return &found->second;
@@ -246,7 +289,9 @@ Status Pipeline::State::takeInputs(Stage &stage, const GiveBatch &give,
                      [&](const Argument &one) { return one.name == name; });
     if (found == given->end() || !found->tensor)
       return Status::usage("missing input '" + name + "'");
-    if (Status status = flight.inputs[i].copyFrom(*found->tensor); !status)
+    if (Status status =
+            takePiece(*found->tensor, stage.pieces[i], flight.inputs[i]);
+        !status)
       return std::move(status).in("'" + name + "'");
   }
   return Status::success();
@@ -396,7 +441,7 @@ Status Pipeline::State::exchange(const Step &step) {
     incoming.push_back({rankOf(received->stage), (*place)->memory.mutableData(),
                         pack.bytes()});
   }
-  if (Status status = world->exchange(outgoing, incoming); !status)
+  if (Status status = line->exchange(outgoing, incoming); !status)
     return status;
   if (const auto &sent = step.sent; sent && sent->isBackward)
     stage(sent->stage)
@@ -414,6 +459,8 @@ const std::vector<runtime::Model> &Pipeline::models() const {
   return state_->models;
 }
 comm::Communicator &Pipeline::world() const { return *state_->world; }
+comm::Communicator &Pipeline::line() const { return *state_->line; }
+bool Pipeline::isFirstOfGroup() const { return state_->group->rank() == 0; }
 const std::string &Pipeline::lossName() const { return state_->lossName; }
 artifact::DType Pipeline::lossType() const { return state_->lossType; }
 
@@ -426,7 +473,7 @@ Result<Pipeline> Pipeline::make(std::vector<runtime::Model> models,
   state->world = std::move(world);
   if (Status status = state->connect(); !status)
     return status;
-  auto facts = factsOfAll(state->models, state->world.get());
+  auto facts = factsOfAll(state->models, state->line.get());
   if (!facts)
     return std::move(facts).status();
   if (Status status = state->prepare(*facts); !status)
@@ -453,9 +500,9 @@ Status Pipeline::train(int64_t batches, bool updates, const GiveBatch &give,
     if (!status)
       return status;
   }
-  return state_->world->broadcast(losses.data(),
-                                  int64_t(losses.size() * sizeof(double)),
-                                  state_->rankOf(state_->stageCount - 1));
+  return state_->line->broadcast(losses.data(),
+                                 int64_t(losses.size() * sizeof(double)),
+                                 state_->rankOf(state_->stageCount - 1));
 }
 
 int64_t Pipeline::mostLive(int64_t stage) const {

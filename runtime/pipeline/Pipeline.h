@@ -6,6 +6,10 @@
 // sums and of the last gradients, as a single process does that adds up
 // gradients of as many batches. All ranks make the same calls.
 //
+// Where the mesh has other axes behind `pipe`, a stage is of several ranks, a
+// group, and sharded over them. A rank sends to the rank of the next stage that
+// has its place in the group: these make a line.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_PIPELINE_PIPELINE_H
 #define TANDEM_RUNTIME_PIPELINE_PIPELINE_H
@@ -21,13 +25,16 @@
 
 namespace tandem::pipeline {
 
-/// Returns the numbers of the stages that `rank` has.
-std::vector<int64_t> stagesOf(const artifact::Pipeline &pipeline, int64_t rank);
+/// Returns how many ranks a model has that `stage` is one of.
+int64_t ranksOf(const artifact::Manifest &stage);
+/// Returns the numbers of the stages that `rank` of these has.
+std::vector<int64_t> stagesOf(const artifact::Manifest &stage, int64_t rank);
 
 class Pipeline {
 public:
-  /// Takes the models of `stagesOf` this rank, in their order. Fails on all
-  /// ranks, with Usage, where they have stages of several compilations.
+  /// Takes the models of `stagesOf` this rank, in their order, and gives them
+  /// their group. Fails on all ranks, with Usage, where they have stages of
+  /// several compilations.
   static Result<Pipeline> make(std::vector<runtime::Model> models,
                                std::shared_ptr<comm::Communicator> world);
   Pipeline(Pipeline &&) noexcept;
@@ -36,7 +43,12 @@ public:
 
   std::vector<runtime::Model> &models();
   const std::vector<runtime::Model> &models() const;
+  /// All ranks; and those that have this rank's place in their groups, one for
+  /// each place along `pipe`.
   comm::Communicator &world() const;
+  comm::Communicator &line() const;
+  /// True for the first rank of each group.
+  bool isFirstOfGroup() const;
   const std::string &lossName() const;
   artifact::DType lossType() const;
 

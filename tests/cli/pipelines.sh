@@ -151,7 +151,6 @@ refused "needs an axis 'pipe'" --mesh=data=2 --parallel=pp
 refused "expected 'pp' among" --mesh=pipe=2,data=2 --parallel=ddp
 refused 'clip=norm' --mesh=pipe=2 --parallel=pp --clip=norm:1
 refused 'loss-scale' --mesh=pipe=2 --parallel=pp --loss-scale=8
-refused 'other axes' --mesh=pipe=2,data=2 --parallel=pp+ddp
 refused "but got 'pp:0'" --mesh=pipe=2 --parallel=pp:0
 expect 2 "several artifacts" "$bin/tandem" inspect "$examples/digits/mlp.mlir" \
   --mesh=pipe=2 --parallel=pp --optimizer=sgd:lr=0.1

@@ -47,3 +47,22 @@ module attributes {tandem.mesh = #tandem.mesh<data = 2, tensor = 3>, tandem.para
     return %y, %v : tensor<4x6xf32>, tensor<4x6xf32>
   }
 }
+
+// -----
+
+// A stage of a pipeline: rows are those of the whole model's inputs; what crosses
+// may have several lines for each of them, and a param that crosses has none.
+
+// CHECK-LABEL: module @stage
+// CHECK: input "pipe.0" {sharding = {{\[\[}}"data"], []]}
+// CHECK-SAME: input "pipe.1">
+// CHECK-SAME: output "pipe.2" {sharding = {{\[\[}}"data"]]}
+module @stage attributes {tandem.mesh = #tandem.mesh<data = 2>, tandem.parallel = ["ddp"], tandem.phase = "optimize", tandem.pipeline = {gives = ["pipe.2"], inputs = [{role = #tandem.role<input "x">, type = tensor<4x2xf32>}], params = {"pipe.1" = "w"}, ranks = 3 : i64, stage = 1 : i64, stages = 3 : i64, takes = ["pipe.0", "pipe.1"]}} {
+  func.func @forward(
+      %h: tensor<12x3xf32> {tandem.role = #tandem.role<input "pipe.0">},
+      %w: tensor<8xf32> {tandem.role = #tandem.role<input "pipe.1">})
+      -> (tensor<8xf32> {tandem.role = #tandem.role<output "pipe.2">}) {
+    %y = tandem.exp %w : tensor<8xf32>
+    return %y : tensor<8xf32>
+  }
+}

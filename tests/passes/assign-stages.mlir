@@ -91,3 +91,18 @@ module @state attributes {tandem.phase = "functionalize", tandem.pipeline = {ran
     return %loss, %b : tensor<f32>, tensor<8xf32>
   }
 }
+
+// -----
+
+// A plan of shardings is of the whole model.
+
+// expected-error@+1 {{has a name that 'u' matches}}
+module @planned attributes {tandem.mesh = #tandem.mesh<tensor = 2>, tandem.parallel = ["tp"], tandem.phase = "functionalize", tandem.pipeline = {ranks = 2 : i64, stages = 2 : i64}, tandem.shard = {u = [["tensor"]], w = [["tensor"]]}} {
+  func.func @graph(
+      %w: tensor<8xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "loss">}) {
+    %h = tandem.exp %w {tandem.stage = 0 : i64} : tensor<8xf32>
+    %loss = tandem.reduce_sum %h over [0] {tandem.stage = 1 : i64} : tensor<8xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}

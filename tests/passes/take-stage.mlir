@@ -62,6 +62,7 @@ module @second attributes {tandem.phase = "functionalize", tandem.pipeline = {ra
 // X11: a param of two stages is the first one's, and a value for the other.
 
 // CHECK-LABEL: module @tied
+// CHECK-SAME: params = {pipe.0 = "w"}
 // CHECK: func.func @graph(%[[H:.*]]: tensor<8xf32> {tandem.role = #tandem.role<input "pipe.0" {requires_grad}>}, %[[W:.*]]: tensor<8xf32> {tandem.role = #tandem.role<input "pipe.1" {requires_grad}>})
 // CHECK-NEXT: tandem.mul %[[W]], %[[H]]
 module @tied attributes {tandem.phase = "functionalize", tandem.pipeline = {ranks = 2 : i64, stage = 1 : i64, stages = 2 : i64}} {

@@ -575,8 +575,8 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
   if (!origin.data.empty())
     metadata["tandem.data"] = origin.data;
   if (inShards_ && stages_)
-    return checkpoint::saveStages(stages_->models(), &stages_->world(), path_,
-                                  metadata);
+    return checkpoint::saveStages(stages_->models(), stages_->line(),
+                                  stages_->world(), path_, metadata);
   if (inShards_)
     return checkpoint::saveShards(*model_, path_, metadata);
   if (!isFirstRank())

@@ -1,6 +1,7 @@
 //===- ShowStages.cpp - the stages of a pipeline, beside each other -------===//
 #include "runtime/artifact/StageFiles.h"
 #include "runtime/artifact/Text.h"
+#include "runtime/pipeline/Pipeline.h"
 #include "runtime/pipeline/Schedule.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Show.h"
@@ -43,10 +44,14 @@ void printStage(const Manifest &manifest) {
   for (std::string_view name : {"forward", "backward"})
     if (const artifact::Program *program = manifest.findProgram(name))
       kernels += int64_t(program->launches.size());
+  int64_t group = comm::ranksOf(manifest.mesh);
+  int64_t rank = own.stage % own.ranks * group;
+  std::string ranks = std::to_string(rank);
+  if (group > 1)
+    ranks += "-" + std::to_string(rank + group - 1);
   std::printf(
-      "%5lld %5lld %8lld %12.3f %12.3f %7lld %12s %7zu %12s %5lld\n",
-      static_cast<long long>(own.stage),
-      static_cast<long long>(own.stage % own.ranks),
+      "%5lld %5s %8lld %12.3f %12.3f %7lld %12s %7zu %12s %5lld\n",
+      static_cast<long long>(own.stage), ranks.c_str(),
       static_cast<long long>(kernels), flopsOf(manifest, "forward") / 1e6,
       flopsOf(manifest, "backward") / 1e6, static_cast<long long>(params),
       bytesText(bytes).c_str(), own.gives.size(), bytesText(given).c_str(),
@@ -62,7 +67,7 @@ void showStages(const Manifest &manifest, const std::string &path) {
   std::printf("\nstage %lld of a pipeline of %lld stages on %lld ranks\n",
               static_cast<long long>(own.stage),
               static_cast<long long>(own.stages),
-              static_cast<long long>(own.ranks));
+              static_cast<long long>(pipeline::ranksOf(manifest)));
   std::printf("%5s %5s %8s %12s %12s %7s %12s %7s %12s %5s\n", "stage", "rank",
               "launches", "MFLOP", "backward", "params", "bytes", "gives",
               "bytes", "live");

@@ -6,6 +6,14 @@
 
 namespace tandem::commands {
 
+/// All ranks of the stage's group call it.
+static Result<runtime::Tensor> denseWhole(const runtime::Model &model,
+                                          const std::string &name) {
+  auto whole = model.getWhole(name);
+  auto host = whole ? whole->onHost() : std::move(whole);
+  return host ? host->dense() : std::move(host);
+}
+
 Result<Snapshot> Snapshot::of(const pipeline::Pipeline &stages,
                               const std::string &path) {
   Snapshot snapshot;
@@ -17,10 +25,15 @@ Result<Snapshot> Snapshot::of(const pipeline::Pipeline &stages,
     for (const artifact::Value *value : checkpoint::savedOf(model)) {
       if (!names.insert(value->name).second)
         continue;
-      auto tensor = checkpoint::valuesOf(model, value->name,
-                                         checkpoint::ownPart(model, *value));
+      auto tensor =
+          snapshot.inShards_
+              ? checkpoint::valuesOf(model, value->name,
+                                     checkpoint::ownPart(model, *value))
+              : denseWhole(model, value->name);
       if (!tensor)
         return std::move(tensor).status();
+      if (!snapshot.inShards_ && !stages.isFirstOfGroup())
+        continue; // the first one has the same
       snapshot.tensors_.push_back({value->name, std::move(*tensor)});
       snapshot.kinds_.push_back(kindOf(*value, model.manifest()));
     }

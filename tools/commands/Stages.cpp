@@ -26,8 +26,13 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   auto how = options.runtimeOptions();
   if (!how)
     return std::move(how).status();
-  auto world =
-      connectRanks({{"pipe", own.ranks}}, /*hasSpare=*/false, options.ranks);
+  comm::Mesh mesh = {{"pipe", own.ranks}};
+  for (const artifact::MeshAxis &axis : first.manifest().mesh)
+    mesh.push_back(axis);
+  // Between stages nothing is sent while one computes.
+  bool hasSpare = comm::ranksOf(first.manifest().mesh) > 1 &&
+                  how->threads < threadsOfRank();
+  auto world = connectRanks(mesh, hasSpare, options.ranks);
   if (!world)
     return std::move(world).status();
   if (Status status =
@@ -37,7 +42,7 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
       !status)
     return status;
   std::vector<runtime::Model> models;
-  for (int64_t stage : pipeline::stagesOf(own, (*world)->rank())) {
+  for (int64_t stage : pipeline::stagesOf(first.manifest(), (*world)->rank())) {
     auto model = runtime::Model::load(
         artifact::stagePath(options.artifact, stage), *how);
     if (!model)
@@ -49,12 +54,14 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
           " is not stage " + std::to_string(stage) + " of " +
           io::inQuotes(options.artifact) +
           ": expected the files that one compilation wrote");
-    if (!options.params.empty())
-      if (Status status = loadParameters(*model, options.params); !status)
-        return status;
     models.push_back(*std::move(model));
   }
-  return pipeline::Pipeline::make(std::move(models), *std::move(world));
+  auto made = pipeline::Pipeline::make(std::move(models), *std::move(world));
+  if (made && !options.params.empty())
+    for (runtime::Model &model : made->models())
+      if (Status status = loadParameters(model, options.params); !status)
+        return status;
+  return made;
 }
 
 StageInputs::StageInputs(const artifact::Manifest &stage) {

@@ -1,0 +1,76 @@
+#!/bin/bash
+# sharded-pipelines.sh BIN EXAMPLES MPI - X17, X05, X13, X18: stages that are of
+# several ranks each, on 4 processes. 20 steps have the losses of one process that
+# adds up as many batches (relative 1e-5); checkpoints go to one process, to
+# stages of one rank, and back. MPI runs a program in processes.
+here=$(dirname "$0")
+source "$here/expect.sh"
+bin=$1 examples=$2 data=$2/digits/data mpi=$3
+cd "$work" || exit 1
+# shellcheck source=tests/cli/over-ranks.sh
+source "$here/over-ranks.sh"
+rows=(--data x=@"$data/train_images.npy" --data
+  labels=@"$data/train_labels.npy" --accumulate=4)
+
+compile() { # ARTIFACT MODEL [options]
+  local to=$1 model=$2
+  shift 2
+  expect 0 '' "$bin/tandem" compile "$model" -o "$to.tdm" \
+    --optimizer=adamw:lr=2e-3 "$@"
+}
+
+compile one "$examples/digits/mlp.mlir" --accumulate
+over 1 train one.tdm "${rows[@]}" --seed 0 --steps 22 --log one.jsonl \
+  --save one.safetensors
+head -n 20 one.jsonl >first.jsonl
+over 1 train one.tdm "${rows[@]}" --seed 0 --steps 30 --log whole.jsonl \
+  --save whole.safetensors
+tail -n 8 whole.jsonl >tail.jsonl
+compile stages "$examples/digits/mlp.mlir" --mesh=pipe=2 --parallel=pp
+for parallel in ddp zero1 fsdp; do
+  compile $parallel "$examples/digits/mlp.mlir" --mesh=pipe=2,data=2 \
+    --parallel=pp+$parallel
+  over 4 train $parallel.tdm "${rows[@]}" --seed 0 --steps 20 \
+    --log $parallel.jsonl --save $parallel.safetensors
+  near $parallel.jsonl first.jsonl
+done
+
+# In the middle of an accumulation, in one file and in one for each rank.
+for name in w.safetensors v.safetensors.index.json; do
+  over 4 train zero1.tdm "${rows[@]}" --seed 0 --steps 22 --save $name
+  for rest in 'one 1' 'stages 2' 'fsdp 4'; do
+    read -r artifact ranks <<<"$rest"
+    rm -f rest.jsonl
+    over "$ranks" train "$artifact.tdm" "${rows[@]}" --steps 8 --force \
+      --resume $name --save r.safetensors --log rest.jsonl
+    near rest.jsonl tail.jsonl
+  done
+done
+[ "$(find . -name 'v-*-of-00004.safetensors' | wc -l)" = 4 ] ||
+  fail "expected four files: $(ls)"
+expect 0 '' "$bin/tandem" checkpoint merge v.safetensors.index.json \
+  -o merged.safetensors
+cmp merged.safetensors w.safetensors || fail 'the index has other values'
+rm -f rest.jsonl
+over 4 train fsdp.tdm "${rows[@]}" --steps 8 --resume one.safetensors \
+  --log rest.jsonl
+near rest.jsonl tail.jsonl
+
+# A GPT, whose stages send each other several lines of each row.
+expect 0 '' "$bin/addition-data" sums --train 2560 --eval 128
+expect 0 '' "$bin/addition-gpt" gpt.mlir
+gpt=(--data tokens=@sums/train_tokens.npy --data
+  labels=@sums/train_labels.npy --accumulate=5 --seed 0 --steps 20)
+compile gpt gpt.mlir --accumulate
+over 1 train gpt.tdm "${gpt[@]}" --log gpt.jsonl
+compile turns gpt.mlir --mesh=pipe=2,data=2 --parallel=pp:2+ddp
+over 4 train turns.tdm "${gpt[@]}" --log turns.jsonl
+near turns.jsonl gpt.jsonl
+
+# How many processes; and files of two compilations.
+expect 2 'expected 4 processes' "$mpi" 2 60 "$bin/tandem-run" train ddp.tdm \
+  "${rows[@]}" --steps 1
+cp zero1.stage1.tdm ddp.stage1.tdm
+expect 2 'is not stage 1' "$mpi" 4 60 "$bin/tandem-run" train ddp.tdm \
+  "${rows[@]}" --steps 1
+finish
