@@ -19,6 +19,7 @@ const FunctionTable &FunctionTable::get() {
     addArithmeticFunctions(table);
     addLogicFunctions(table);
     addMathFunctions(table);
+    addErrorFunctions(table);
     addReductionFunctions(table);
     addShapeFunctions(table);
     addPadFunctions(table);

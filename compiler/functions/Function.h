@@ -78,6 +78,7 @@ void addPoolingFunctions(FunctionTable &table);
 void addArithmeticFunctions(FunctionTable &table);
 void addLogicFunctions(FunctionTable &table);
 void addMathFunctions(FunctionTable &table);
+void addErrorFunctions(FunctionTable &table);
 void addReductionFunctions(FunctionTable &table);
 void addShapeFunctions(FunctionTable &table);
 void addPadFunctions(FunctionTable &table);

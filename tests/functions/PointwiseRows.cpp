@@ -19,6 +19,10 @@ void tandem::test::addMathFunctionRows(std::vector<FunctionRow> &rows) {
   rows.push_back({"asinh", "asinh_large", {{tensorOf("3"), 2e10, 3e10}}, ""});
   rows.push_back({"acosh", "acosh", {{tensorOf("3x4"), 1.2, 3}}, ""});
   rows.push_back({"atanh", "atanh", {{tensorOf("3x4"), -0.8, 0.8}}, ""});
+  rows.push_back({"erfc", "erfc", {x}, ""});
+  rows.push_back({"erfc", "erfc_small", {{tensorOf("3x4"), 1.1, 4}}, ""});
+  rows.push_back({"erfc", "erfc_smaller", {{tensorOf("3"), 8.5, 12}}, ""});
+  rows.push_back({"erfinv", "erfinv", {{tensorOf("3x4"), -0.9, 0.9}}, ""});
   rows.push_back({"frac", "frac", {{tensorOf("3"), 1.1, 1.9}}, "", 1});
   rows.push_back({"nan_to_num", "nan_to_num", {x}, "{posinf = 3.0}", 1});
   rows.push_back({"isnan", "isnan", {x}, "", 0});

@@ -30,6 +30,8 @@ static constexpr struct {
     {"cos", {}},
     {"cosh", {}},
     {"erf", {}},
+    {"erfc", {}},
+    {"erfinv", {}},
     {"exp", {}},
     {"exp2", {}},
     {"expm1", {}},
@@ -52,6 +54,8 @@ static constexpr struct {
     {"log_sigmoid", "logsigmoid"},
     {"special_expm1", "expm1"},
     {"special_erf", "erf"},
+    {"special_erfc", "erfc"},
+    {"special_erfinv", "erfinv"},
     {"special_expit", "sigmoid"},
     {"special_log1p", "log1p"},
 };
@@ -160,11 +164,6 @@ static LogicalResult bitwiseNot(Node &node) {
   return node.result(x ? node.make("bitwise_not", x.value) : x);
 }
 
-static LogicalResult oneLessErf(Node &node) {
-  Expr x = asFloat(node, node.value("self"));
-  return node.result(x ? 1.0 - node.make("erf", x.value) : x);
-}
-
 static LogicalResult nanToNum(Node &node) {
   Expr x = node.value("self");
   if (!x || !isa<FloatType>(elementOf(x)))
@@ -217,7 +216,6 @@ void torch::addPointwiseOps(OpTable &table) {
   table.add("hardtanh relu6", hardtanh);
   table.add("logical_not", isZero);
   table.add("bitwise_not", bitwiseNot);
-  table.add("erfc special_erfc", oneLessErf);
   table.add("nan_to_num", nanToNum);
   table.add("prelu _prelu_kernel", prelu);
   table.add("glu", glu);

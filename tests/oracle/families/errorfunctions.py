@@ -1,0 +1,15 @@
+"""The complement of erf, and its inverse."""
+
+import torch
+
+from families.frame import Family, given, real
+
+family = Family("errorfunctions")
+add = family.add
+
+for op, function, low, high in (("erfc", torch.erfc, -3, 5),
+                                ("erfinv", torch.erfinv, -0.953125, 0.953125)):
+    for shape in ((3, 4), (2, 1, 3), (), (7,)):
+        add(op, function, [real(*shape, low=low, high=high)])
+add("erfc", torch.erfc, [given([0.0, 1.0, -1.0, 2.0, 8.0, 12.0, -12.0])])
+add("erfinv", torch.erfinv, [given([0.0, 0.984375, -0.9990234375])])

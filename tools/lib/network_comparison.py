@@ -1,0 +1,172 @@
+"""What tools/torch-networks and tools/jax-networks share: compiling a network,
+comparing what it trains with the framework, and printing what came of it.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import numpy as np
+
+# Of the largest element of a parameter's gradient, but of at least 1e-5 of all
+# gradients' for those that are zero but for rounding, as of a bias in front of a
+# normalization.
+BOUND, BOUND_F64 = 1e-3, 1e-6
+NOTHING = 1e-5
+# How far off f32 may be, in times of the framework's own.
+NOISE = 4
+RATE, BETA1, BETA2, DECAY = 1e-4, 0.9, 0.999, 0.01
+
+
+class Refused(Exception):
+    """What the compiler or the framework said, and of which kind it is."""
+
+    def __init__(self, kind, why):
+        super().__init__(why)
+        self.kind, self.why = kind, why
+
+
+def compiled(path, build, params, options):
+    """A step of AdamW of the model in a file."""
+    os.environ.setdefault("TANDEM_LIBRARY", str(build / "lib/libtandem.so"))
+    import tandem
+
+    run = subprocess.run(
+        [str(build / "bin/tandem"), "compile", path, "-o", path.with_suffix(".tdm"), "--force",
+         f"--optimizer=adamw:lr={RATE},weight_decay={DECAY}", *options],
+        capture_output=True, text=True)
+    if run.returncode:
+        errors = [line for line in run.stderr.splitlines() if "error" in line] or [run.stderr]
+        kind = "unsupported" if run.returncode == 3 else "refused" if run.returncode in (1, 2) else "crashed"
+        raise Refused(kind, " / ".join(errors)[:600])
+    return tandem.Step(str(path.with_suffix(".tdm")), params=params, threads=1)
+
+
+def trained(step, inputs, loss, steps):
+    """The losses of the steps, and the gradients of the first, which its moments have."""
+    losses, gradients = [], {}
+    for number in range(steps):
+        losses.append(float(np.asarray(step(**inputs)[loss])))
+        if number == 0:
+            gradients = {
+                name.split(":", 1)[1]: np.asarray(value, dtype="f8") / (1 - BETA1)
+                for name, value in step.optimizer_state_dict().items()
+                if name.startswith("adamw.m:")
+            }
+    return losses, gradients
+
+
+def largest(x):
+    return float(np.abs(x).max(initial=0))
+
+
+def gradients_differ(found, wanted, narrow=None, bound=BOUND):
+    """The largest difference, the framework's own, and the names of those that are too far off."""
+    least = NOTHING * max(map(largest, wanted.values()), default=0.0)
+    worst, noise, wrong = 0.0, 0.0, []
+    for name, gradient in wanted.items():
+        if name not in found:
+            wrong.append(f"{name} has no moment")
+            continue
+        scale = max(largest(gradient), least, 1e-30)
+        error = largest(found[name] - gradient) / scale
+        own = largest(narrow[name] - gradient) / scale if narrow else 0.0
+        worst, noise = max(worst, error), max(noise, own)
+        if not error <= bound + NOISE * own:
+            wrong.append(f"{name} by {error:.1e}, itself {own:.1e}")
+    return worst, noise, wrong
+
+
+def judge(found, wanted, narrow, again):
+    """What came of a network: `found`, `wanted` (in f64, or as well as it can be had) and `narrow` (the framework's f32) are losses
+    and gradients; `again` compares gradients in f64, where f32 is not enough to tell."""
+    losses, gradients = found
+    came = {"result": "passed", "why": ""}
+    came["gradients"], came["gradient noise"], wrong = gradients_differ(gradients, wanted[1], narrow[1])
+
+    def off(list_, i):
+        return abs(list_[i] - wanted[0][i]) / max(abs(wanted[0][i]), 1e-6)
+
+    numbers = range(len(losses))
+    came["losses"] = max(off(losses, i) for i in numbers)
+    came["loss noise"] = max(off(narrow[0], i) for i in numbers)
+    if not all(off(losses, i) <= (BOUND if i else BOUND / 10) + NOISE * off(narrow[0], i) for i in numbers):
+        return came | {"result": "wrong", "why": f"losses {losses}, expected {wanted[0]}"}
+    if wrong:
+        # One activation at 0 may be on the other side of it: then f64 decides.
+        came["in f64"], wrong = again()
+    if wrong:
+        came |= {"result": "wrong", "why": f"{len(wrong)} of {len(wanted[1])} gradients: " + ", ".join(wrong[:6])}
+    return came
+
+
+def checked(check, name, options, folder):
+    begun = time.monotonic()
+    try:
+        came = check(name, options.build, options.steps, folder)
+    except Refused as refused:
+        came = {"result": refused.kind, "why": refused.why}
+    except Exception:  # noqa: BLE001: belongs to the network
+        came = {"result": "failed", "why": traceback.format_exc()[-600:]}
+    return {"name": name, **came, "seconds": round(time.monotonic() - begun, 1)}
+
+
+def table(results):
+    lines = ["| network | parameters | result | gradients | in f64 | losses |", "|---|---|---|---|---|---|"]
+    for r in results:
+        pairs = (("gradients", "gradient noise"), ("losses", "loss noise"))
+        figures = [f"{r[a]:.0e} ({r[b]:.0e})" if b in r else "" for a, b in pairs]
+        figures.insert(1, f"{r['in f64']:.0e}" if "in f64" in r else "")
+        why = "" if r["result"] == "passed" else ": " + r["why"].replace("|", "/").replace("\n", " ")[:200]
+        lines.append(f"| {r['name']} | {r.get('parameters', 0) / 1e6:.2f} M | {r['result']}{why} | {' | '.join(figures)} |")
+    return lines
+
+
+def main(usage, root, networks, check, head):
+    """The command: `check(name, build, steps, folder)` compares one network, `head(results)` begins the page."""
+    parser = argparse.ArgumentParser(usage=usage)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--build", default=root / "build", type=pathlib.Path)
+    parser.add_argument("--steps", default=10, type=int)
+    parser.add_argument("--jobs", default=1, type=int)
+    parser.add_argument("--json")
+    parser.add_argument("--page")
+    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(networks))
+        return
+    unknown = [n for n in options.names if n not in networks]
+    if unknown:
+        parser.error(f"no network is called {', '.join(unknown)}; --list prints the names")
+    options.build = options.build.resolve()
+    folder = options.keep or pathlib.Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    # Each in a process of its own, so that memory is given back.
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
+        jobs = [pool.submit(checked, check, n, options, folder) for n in options.names or networks]
+        for job in concurrent.futures.as_completed(jobs):
+            r = job.result()
+            results.append(r)
+            figures = " ".join(f"{k} {v:.1e}" for k, v in r.items() if isinstance(v, float) and k != "seconds")
+            print(f"{r['name']:20} {r['result']:12} {figures} {r['seconds']} s {r['why']}", flush=True)
+            if not options.keep:
+                for file in folder.glob(f"{r['name']}.*"):
+                    file.unlink()
+    results.sort(key=lambda r: list(networks).index(r["name"]))
+    counts = collections.Counter(r["result"] for r in results)
+    print(", ".join(f"{n} {kind}" for kind, n in counts.most_common()))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1))
+    if options.page:
+        pathlib.Path(options.page).write_text("\n".join([*head(results), "", *table(results)]) + "\n")
+    sys.exit(counts["passed"] != len(results))
