@@ -3,6 +3,7 @@
 
 #include "passes/target/CpuModel.h"
 #include "passes/target/CudaModel.h"
+#include "passes/target/Machines.h"
 #include "passes/target/Target.h"
 
 #include "ir/Keys.h"
@@ -13,37 +14,46 @@
 using namespace mlir;
 using namespace tandem;
 
-/// Ethernet of 25 Gb/s between machines, with 50 us from program to program.
-static constexpr double cpuLinks = 25e9 / 8, cpuMessages = 2e4;
+/// What plans for several ranks are made for, whatever they run on.
+static const LinkRow &linksOfPlans() {
+  return Machines::builtin().links().find("ethernet-25")->second;
+}
 
 /// Data sheets count a fused multiply-add as two operations. Functions run at a
 /// quarter of the rate of f32 instructions (CUDA C++ Programming Guide,
 /// "Arithmetic Instructions"), and take some four of them.
-static Rates cudaRates(const CudaModel &model) {
-  double instructions = model.f32 / 2;
+static Rates cudaRates(const DeviceRow &device) {
+  double instructions = device.f32 / 2;
+  const LinkRow &links = linksOfPlans();
   // Ranks send from the host's memory.
-  return {model.memory, model.f32,         model.narrow,
-          instructions, instructions / 16, 4e5,
-          model.host,   cpuLinks,          cpuMessages};
+  return {device.memory, device.f32,        device.narrow,
+          instructions,  instructions / 16, device.launches,
+          device.host,   links.rate,        1 / links.latency};
 }
 
-/// A desktop, or a part of a server with memory of its own: eight cores at
-/// 3 GHz, two vector units each, that share two channels of DDR4-3200 (51 GB/s
-/// at most, four fifths of which programs see).
-static Rates cpuRates(int64_t vectorBits) {
-  constexpr double coreCycles = 8 * 3e9;
+static Rates cpuRates(const DeviceRow &cpu, int64_t vectorBits) {
+  const LinkRow &links = linksOfPlans();
+  double coreCycles = cpu.cores * cpu.clock;
   double lanes = static_cast<double>(vectorBits) / 32;
-  double products = coreCycles * lanes * 2 * 2;
+  double products = coreCycles * lanes * 2 * cpu.vectorUnits;
   // Element code loads and stores beside what it computes: one result a cycle.
   // A function is a polynomial of some twenty operations.
-  return {40e9, products, products, coreCycles * lanes, coreCycles * lanes / 20,
-          1e6,  40e9,     cpuLinks, cpuMessages};
+  return {cpu.memory,         products,
+          products,           coreCycles * lanes,
+          coreCycles * lanes / 20, cpu.launches,
+          cpu.host,           links.rate,
+          1 / links.latency};
+}
+
+Rates Rates::of(const DeviceRow &row, int64_t vectorBits) {
+  return row.isCpu() ? cpuRates(row, vectorBits) : cudaRates(row);
 }
 
 Rates Rates::of(Operation *op) {
   if (isForCuda(op))
-    return cudaRates(CudaModel::of(cudaArchOf(op).sm));
-  return cpuRates(CpuModel::of(op).bits);
+    return cudaRates(CudaModel::of(cudaArchOf(op).sm).device());
+  return cpuRates(Machines::builtin().devices().find("cpu")->second,
+                  CpuModel::of(op).bits);
 }
 
 static bool isNarrow(Operation *op) {

@@ -11,6 +11,7 @@
 #define TANDEM_PASSES_TARGET_RATES_H
 
 #include "ir/Ops.h"
+#include "passes/target/Machines.h"
 
 namespace tandem {
 
@@ -29,6 +30,8 @@ struct Rates {
   /// Those of the target of the module around `op` (`tandem.target`); without
   /// one, of a CPU with vectors of 256 bits.
   static Rates of(mlir::Operation *op);
+  /// Those of a row of the table of devices; `vectorBits` of a processor.
+  static Rates of(const DeviceRow &row, int64_t vectorBits);
 
   /// Moving `count` bytes.
   double moving(double count) const { return count / bytes; }

@@ -13,6 +13,7 @@ Command checkCommand();
 Command inspectCommand();
 Command linkCommand();
 Command reduceCommand();
+Command simulateCommand();
 
 /// Adds compiler, targets and assemblers of PTX to doctor's findings.
 void checkCompiler(std::vector<Finding> &findings);

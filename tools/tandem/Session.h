@@ -35,6 +35,9 @@ public:
   /// Reads a model and runs its phases: a module for each target, or one if
   /// they stop at `capture`; none if that failed (then `status()`).
   Modules phases(const std::string &path);
+  /// The same of a model that was read; `path` is for messages.
+  Modules phases(mlir::OwningOpRef<mlir::ModuleOp> module,
+                 const std::string &path);
   /// The same, then the artifact.
   Result<artifact::ArtifactWriter> artifact(const std::string &path);
   /// The same of a model that was read; `path` is for messages.
@@ -61,8 +64,6 @@ public:
 private:
   /// One artifact of the sizes that the options say.
   Result<artifact::ArtifactWriter> ofSizes(const std::string &path);
-  Modules phases(mlir::OwningOpRef<mlir::ModuleOp> module,
-                 const std::string &path);
   void print(mlir::Diagnostic &diagnostic);
   /// What the options say of the ONNX model `path`.
   ImportOptions importOptions(const std::string &path);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/SimulationFlags.h"
 
 #include "compiler/PassSteps.h"
 #include "compiler/import/Losses.h"
@@ -92,6 +93,7 @@ static std::string targets() {
 std::span<const Topic> commands::compilerTopics() {
   static constexpr Topic topics[] = {
       {"losses", "what --loss can be", losses},
+      {"machines", "the devices and links of 'simulate'", machinesHelp},
       {"optimizers", "what --optimizer can be, and its defaults", optimizers},
       {"passes", "the passes of each phase", passesText},
       {"paths", "how ops are named by --save and --recompute", paths},

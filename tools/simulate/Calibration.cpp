@@ -1,0 +1,95 @@
+//===- Calibration.cpp - what a measurement says of a machine -------------===//
+#include "tools/simulate/Calibration.h"
+
+#include "runtime/io/Argument.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::simulate {
+
+using nlohmann::json;
+
+Result<Measurement> readMeasurement(const std::string &path) {
+  std::ifstream in(path);
+  if (!in)
+    return Status::failed("cannot read " + io::inQuotes(path));
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto wrong = [&](const std::string &what) {
+    return Status::usage(io::inQuotes(path) + ": " + what);
+  };
+  if (!root.is_object())
+    return wrong("expected an object such as {\"step_ms\": 41.2, \"ranks\": 2}");
+  std::string problem;
+  auto number = [&](const json &of, const char *key) -> std::optional<double> {
+    auto found = of.find(key);
+    if (found == of.end())
+      return std::nullopt;
+    if (found->is_number() && found->get<double>() > 0 &&
+        std::isfinite(found->get<double>()))
+      return found->get<double>();
+    problem = std::string("expected '") + key +
+              "' to be a number above 0, but got " +
+              found->dump(-1, ' ', true, json::error_handler_t::replace);
+    return std::nullopt;
+  };
+  Measurement made;
+  auto step = number(root, "step_ms"), ranks = number(root, "ranks");
+  made.processors = number(root, "processors");
+  if (auto kernels = root.find("kernels_ms");
+      kernels != root.end() && kernels->is_object()) {
+    if (auto products = number(*kernels, "products"))
+      made.products = *products / 1e3;
+    if (auto others = number(*kernels, "others"))
+      made.others = *others / 1e3;
+  }
+  if (!problem.empty())
+    return wrong(problem);
+  if (!step || !ranks)
+    return wrong(std::string("expected a field '") +
+                 (step ? "ranks" : "step_ms") + "'");
+  if (*ranks != std::floor(*ranks) || *ranks > double(1 << 20))
+    return wrong("expected 'ranks' to be a whole number");
+  made.stepSeconds = *step / 1e3;
+  made.ranks = int64_t(*ranks);
+  auto take = [&](const char *key, std::string &to) {
+    if (auto name = root.find(key); name != root.end() && name->is_string())
+      to = name->get<std::string>();
+  };
+  take("artifact", made.artifact);
+  take("mesh", made.mesh);
+  take("parallel", made.parallel);
+  if (!made.artifact.empty())
+    made.artifact =
+        (std::filesystem::path(path).parent_path() / made.artifact).string();
+  return made;
+}
+
+Slowness slownessOf(const Measurement &measured, const StepResult &simulated) {
+  Slowness slow;
+  double whole = measured.stepSeconds / simulated.seconds;
+  slow = {whole, whole, whole};
+  if (!measured.products || !measured.others)
+    return slow;
+  double products = 0, others = 0;
+  for (const Task &task : simulated.tasks.front())
+    if (task.spent != Spent::Exchange)
+      (task.isProduct ? products : others) += task.seconds;
+  if (products > 0)
+    slow.products = *measured.products / products;
+  if (others > 0)
+    slow.others = *measured.others / others;
+  double exchanges = simulated.ranks.front().times.exposed;
+  double left = measured.stepSeconds - *measured.products - *measured.others;
+  if (exchanges > 0)
+    slow.links = std::max(left, 0.0) / exchanges;
+  return slow;
+}
+
+} // namespace tandem::simulate

@@ -1,0 +1,43 @@
+//===- Calibration.h - what a measurement says of a machine ---------------===//
+//
+// A file of JSON: {"step_ms": 41.2, "ranks": 2}, with what was measured where it
+// is not what is simulated (`artifact`, or `mesh` and `parallel` of the same
+// model), with `processors`, those of the machine, and what else a benchmark says
+// of its run. The measured step is simulated by the tables, and everything is
+// made longer, or shorter, so that it takes as long.
+//
+// With "kernels_ms": {"products": 30.1, "others": 8.0}, sums of what `bench
+// --kernels` measured for one rank, kernels of the two kinds are scaled each by
+// itself, and what is left of the step is communication.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_SIMULATE_CALIBRATION_H
+#define TANDEM_TOOLS_SIMULATE_CALIBRATION_H
+
+#include "tools/simulate/Step.h"
+
+#include <optional>
+#include <string>
+
+namespace tandem::simulate {
+
+struct Measurement {
+  double stepSeconds = 0;
+  int64_t ranks = 1;
+  std::optional<double> processors; ///< of the machine that it was made on
+  std::optional<double> products, others; ///< seconds of kernels
+  /// What was measured, if it says: an artifact, beside the file; or how the
+  /// model was compiled.
+  std::string artifact, mesh, parallel;
+};
+
+/// Reads the file. The message of an error names it and the field.
+Result<Measurement> readMeasurement(const std::string &path);
+
+/// What makes `simulated`, the measured step by the tables alone, take as long
+/// as was measured.
+Slowness slownessOf(const Measurement &measured, const StepResult &simulated);
+
+} // namespace tandem::simulate
+
+#endif
