@@ -38,10 +38,10 @@ public:
       to = *read;
       return;
     }
-    std::string bound = most < 1e30 ? llvm::formatv(", at most {0}", most).str() : "";
-    wrong.push_back(place + "." + key.str() +
-                    ": expected a number above 0" + bound + ", but got " +
-                    llvm::formatv("{0}", *value).str());
+    std::string bound =
+        most < 1e30 ? llvm::formatv(", at most {0}", most).str() : "";
+    wrong.push_back(place + "." + key.str() + ": expected a number above 0" +
+                    bound + ", but got " + llvm::formatv("{0}", *value).str());
   }
   void name(StringRef key, std::string &to, bool isRequired) {
     known.push_back(key);
@@ -93,7 +93,8 @@ static DeviceRow deviceOf(StringRef name, const json::Object &object,
   reader.name("target", row.target, true);
   bool isCuda = StringRef(row.target).starts_with("cuda:sm_");
   if (!row.target.empty() && !row.isCpu() && !isCuda)
-    wrong.push_back(place + ".target: expected 'cpu' or 'cuda:sm_N', but got '" +
+    wrong.push_back(place +
+                    ".target: expected 'cpu' or 'cuda:sm_N', but got '" +
                     row.target + "'");
   reader.number("memory", row.memory, true);
   reader.number("capacity", row.capacity, true);
@@ -215,7 +216,6 @@ const DeviceRow *Machines::device(std::string_view name,
   return find(devices_, "device", name, error);
 }
 
-const LinkRow *Machines::link(std::string_view name,
-                              std::string &error) const {
+const LinkRow *Machines::link(std::string_view name, std::string &error) const {
   return find(links_, "link", name, error);
 }

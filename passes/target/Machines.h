@@ -1,8 +1,8 @@
 //===- Machines.h - tables of devices and of links ------------------------===//
 //
 // What data sheets say of devices and of the links between them, with where the
-// numbers are from: Machines.json beside this file, which is compiled in. A file
-// of the same form adds rows to it, or replaces them (docs/SIMULATION.md).
+// numbers are from: Machines.json beside this file, which is compiled in. A
+// file of the same form adds rows to it, or replaces them (docs/SIMULATION.md).
 //
 // Passes read the rates (Rates.h), which must be the same on every machine that
 // compiles; what a device achieves of its rates is for simulations alone.
@@ -22,8 +22,8 @@ namespace tandem {
 /// A row of the table of devices. Rates are of data sheets, in a second.
 struct DeviceRow {
   std::string name;
-  std::string target; ///< what is compiled for it: `cpu`, `cuda:sm_90`
-  double memory = 0;  ///< bytes moved to or from memory
+  std::string target;  ///< what is compiled for it: `cpu`, `cuda:sm_90`
+  double memory = 0;   ///< bytes moved to or from memory
   double capacity = 0; ///< bytes of memory
   double host = 0;     ///< bytes copied to the host's memory, or from it
   double launches = 0; ///< kernels that start

@@ -38,10 +38,14 @@ static Rates cpuRates(const DeviceRow &cpu, int64_t vectorBits) {
   double products = coreCycles * lanes * 2 * cpu.vectorUnits;
   // Element code loads and stores beside what it computes: one result a cycle.
   // A function is a polynomial of some twenty operations.
-  return {cpu.memory,         products,
-          products,           coreCycles * lanes,
-          coreCycles * lanes / 20, cpu.launches,
-          cpu.host,           links.rate,
+  return {cpu.memory,
+          products,
+          products,
+          coreCycles * lanes,
+          coreCycles * lanes / 20,
+          cpu.launches,
+          cpu.host,
+          links.rate,
           1 / links.latency};
 }
 

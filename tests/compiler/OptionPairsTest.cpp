@@ -22,6 +22,9 @@ TEST(OptionPairs, CheckTakesOrRefusesThemAsTheTableSays) {
 TEST(OptionPairs, InspectTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(inspectCommand()), 1000);
 }
+TEST(OptionPairs, SimulateTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(simulateCommand()), 1000);
+}
 TEST(OptionPairs, LinkTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(linkCommand()), 1000);
 }

@@ -27,6 +27,13 @@ Option &Option::needs(std::string_view condition, std::string_view why) {
   return *this;
 }
 
+Option &Option::orNeeds(std::string_view condition) {
+  for (Rule &rule : rules)
+    if (rule.kind == Rule::Kind::Needs)
+      rule.conditions.push_back(condition);
+  return *this;
+}
+
 Option &Option::excludes(std::string_view condition, std::string_view why) {
   rules.push_back({Rule::Kind::Excludes, {condition}, why});
   return *this;
@@ -115,9 +122,13 @@ void OptionTable::applyRule(const Option &option, const Option::Rule &rule,
   std::string_view first = rule.conditions.front();
   switch (rule.kind) {
   case Kind::Needs:
-    if (!holds(first))
-      problems.push_back(name + " needs " + writtenCondition(first) +
-                         reason(rule.why));
+    if (std::none_of(rule.conditions.begin(), rule.conditions.end(),
+                     [&](std::string_view one) { return holds(one); })) {
+      std::string all;
+      for (std::string_view one : rule.conditions)
+        all += (all.empty() ? "" : " or ") + writtenCondition(one);
+      problems.push_back(name + " needs " + all + reason(rule.why));
+    }
     return;
   case Kind::Excludes: {
     if (!holds(first))

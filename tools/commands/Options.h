@@ -65,6 +65,8 @@ public:
   /// It has no effect, or makes no sense, unless the condition holds. `why` is
   /// a sentence without its end.
   Option &needs(std::string_view condition, std::string_view why = {});
+  /// Another condition that does for what it needs, which was declared before.
+  Option &orNeeds(std::string_view condition);
   /// It cannot be given where the condition holds; that holds of both.
   Option &excludes(std::string_view condition, std::string_view why = {});
   /// It has no effect where option `name` is given with other values than

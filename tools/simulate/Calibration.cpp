@@ -25,7 +25,8 @@ Result<Measurement> readMeasurement(const std::string &path) {
     return Status::usage(io::inQuotes(path) + ": " + what);
   };
   if (!root.is_object())
-    return wrong("expected an object such as {\"step_ms\": 41.2, \"ranks\": 2}");
+    return wrong(
+        "expected an object such as {\"step_ms\": 41.2, \"ranks\": 2}");
   std::string problem;
   auto number = [&](const json &of, const char *key) -> std::optional<double> {
     auto found = of.find(key);

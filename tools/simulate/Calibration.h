@@ -1,10 +1,10 @@
 //===- Calibration.h - what a measurement says of a machine ---------------===//
 //
-// A file of JSON: {"step_ms": 41.2, "ranks": 2}, with what was measured where it
-// is not what is simulated (`artifact`, or `mesh` and `parallel` of the same
-// model), with `processors`, those of the machine, and what else a benchmark says
-// of its run. The measured step is simulated by the tables, and everything is
-// made longer, or shorter, so that it takes as long.
+// A file of JSON: {"step_ms": 41.2, "ranks": 2}, with what was measured where
+// it is not what is simulated (`artifact`, or `mesh` and `parallel` of the same
+// model), with `processors`, those of the machine, and what else a benchmark
+// says of its run. The measured step is simulated by the tables, and everything
+// is made longer, or shorter, so that it takes as long.
 //
 // With "kernels_ms": {"products": 30.1, "others": 8.0}, sums of what `bench
 // --kernels` measured for one rank, kernels of the two kinds are scaled each by

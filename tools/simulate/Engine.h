@@ -1,10 +1,10 @@
 //===- Engine.h - tasks of ranks, played through --------------------------===//
 //
 // A rank has tasks in the order in which its program starts them, each on one
-// of its streams. A stream runs its tasks one after the other; a task also waits
-// for tasks of its rank that it names, and one that several ranks do together
-// starts when all of them have come to it. From this follow all times: there is
-// nothing random, and the same tasks have the same times.
+// of its streams. A stream runs its tasks one after the other; a task also
+// waits for tasks of its rank that it names, and one that several ranks do
+// together starts when all of them have come to it. From this follow all times:
+// there is nothing random, and the same tasks have the same times.
 //
 // Knows neither devices nor links: a task has its seconds.
 //
@@ -58,11 +58,11 @@ Status play(std::vector<RankTasks> &ranks);
 
 /// Where the time of a rank went; the parts add up to `step`.
 struct RankTimes {
-  double step = 0;       ///< until the last task of all ranks has ended
+  double step = 0; ///< until the last task of all ranks has ended
   double arithmetic = 0, memory = 0, launches = 0;
-  double exposed = 0;    ///< exchanges while no kernel runs
-  double bubble = 0;     ///< neither kernels nor exchanges
-  double exchanges = 0;  ///< all, also beside kernels: no part of `step`
+  double exposed = 0;   ///< exchanges while no kernel runs
+  double bubble = 0;    ///< neither kernels nor exchanges
+  double exchanges = 0; ///< all, also beside kernels: no part of `step`
   double kernels() const { return arithmetic + memory + launches; }
 };
 

@@ -22,9 +22,7 @@ int64_t Network::ranks() const {
   return count;
 }
 
-int64_t Network::ranksOfMachine() const {
-  return std::min(ranks(), ofMachine);
-}
+int64_t Network::ranksOfMachine() const { return std::min(ranks(), ofMachine); }
 
 int64_t Network::strideOf(std::string_view name) const {
   int64_t stride = 1;

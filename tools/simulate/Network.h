@@ -7,17 +7,19 @@
 // A collective costs the least of what known algorithms take (alpha-beta: a
 // latency for each step, and bytes by the rate of the slowest link):
 //
-//   ring          f (g - 1) steps; f (g - 1) / g of the bytes through each rank.
+//   ring          f (g - 1) steps; f (g - 1) / g of the bytes through each
+//   rank.
 //                 Over several machines, each of the m ranks of the group in a
 //                 machine uses its own link to others.
 //   hierarchical  inside of the machines, between them for the m-th part, and
 //                 inside again
 //   tree          f times the bytes, in f (log2(n) + m - 1) steps
-//   direct        what the runtime does on processors (PeerCommunicator.cpp): all
+//   direct        what the runtime does on processors (PeerCommunicator.cpp):
+//   all
 //                 messages of an exchange at once
 //
-// with f = 2 for all_reduce, else 1; g ranks in the group, m of them in each of n
-// machines.
+// with f = 2 for all_reduce, else 1; g ranks in the group, m of them in each of
+// n machines.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_SIMULATE_NETWORK_H

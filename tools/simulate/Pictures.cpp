@@ -22,8 +22,8 @@ std::string nameOf(const StepResult &result, size_t rank) {
   std::string name = "rank " + std::to_string(rank);
   const std::vector<int64_t> &stages = result.ranks[rank].stages;
   for (int64_t stage : stages)
-    name += (stage == stages.front() ? " (stage " : ", ") +
-            std::to_string(stage);
+    name +=
+        (stage == stages.front() ? " (stage " : ", ") + std::to_string(stage);
   return stages.empty() ? "every rank" : name + ")";
 }
 
@@ -49,9 +49,7 @@ std::string_view colorOf(Spent spent) {
 std::string escaped(std::string_view words) {
   std::string text;
   for (char c : words)
-    text += c == '<'   ? "&lt;"
-            : c == '&' ? "&amp;"
-                       : std::string(1, c);
+    text += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
   return text;
 }
 
@@ -124,8 +122,8 @@ std::string toSvg(const StepResult &result, const std::string &title) {
   Svg svg(left + width + 20, height);
   svg.text(left, 20, title);
   double keyX = left;
-  for (Spent spent : {Spent::Arithmetic, Spent::Memory, Spent::Launch,
-                      Spent::Exchange}) {
+  for (Spent spent :
+       {Spent::Arithmetic, Spent::Memory, Spent::Launch, Spent::Exchange}) {
     svg.bar(keyX, 32, 12, 12, colorOf(spent));
     svg.text(keyX + 16, 42, spelling(spent));
     keyX += 120;
@@ -147,8 +145,8 @@ std::string toSvg(const StepResult &result, const std::string &title) {
       for (const Task &task : result.tasks[rank]) {
         if (task.stream != stream || task.seconds <= 0)
           continue;
-        bool isOne = task.spent == spent &&
-                     (task.start - to) * scale < 0.25 && to >= 0;
+        bool isOne =
+            task.spent == spent && (task.start - to) * scale < 0.25 && to >= 0;
         if (!isOne) {
           draw();
           from = task.start;

@@ -138,8 +138,7 @@ int RankBuilder::streamOf(const Collective &collective) {
   if (!options.hasStreamPerCommunicator)
     return kFirstCollectiveStream;
   int count = int(streams.size());
-  return streams
-      .try_emplace(collective.axes, kFirstCollectiveStream + count)
+  return streams.try_emplace(collective.axes, kFirstCollectiveStream + count)
       .first->second;
 }
 

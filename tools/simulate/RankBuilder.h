@@ -26,8 +26,8 @@ public:
 
   RankTasks tasks;
   std::vector<ExchangeSum> exchanges;
-  double flops = 0;        ///< of products
-  double narrowFlops = 0;  ///< of them, in f16 and bf16
+  double flops = 0;       ///< of products
+  double narrowFlops = 0; ///< of them, in f16 and bf16
   artifact::DType narrowType = artifact::DType::BF16;
 
 private:
@@ -57,7 +57,7 @@ private:
   const StepOptions &options;
   std::vector<Live> live;
   std::vector<int> pending; ///< messages
-  std::vector<int> next;  ///< what the next task on any stream waits for
+  std::vector<int> next;    ///< what the next task on any stream waits for
   int lastKernel = -1;
   std::map<std::vector<std::string>, int> streams;
   std::map<std::vector<std::string>, Group> groups;

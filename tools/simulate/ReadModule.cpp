@@ -11,7 +11,6 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 
-
 using namespace mlir;
 using namespace tandem;
 namespace am = tandem::artifact;

@@ -21,9 +21,8 @@ int64_t peakOf(const Manifest &manifest) {
 
 /// Of one batch: forward, and twice as much back. Without what a rank repeats.
 double modelFlopsOf(const Manifest &manifest) {
-  return manifest.findProgram("forward")
-             ? 3 * productFlops(manifest, "forward")
-             : productFlops(manifest, "evaluate");
+  return manifest.findProgram("forward") ? 3 * productFlops(manifest, "forward")
+                                         : productFlops(manifest, "evaluate");
 }
 
 /// The bytes of those of `slots` of the role that `names` has.
@@ -33,7 +32,8 @@ double bytesOf(const std::vector<Slot> &slots, Role role,
   for (const Slot &slot : slots)
     if (slot.role == role &&
         std::find(names.begin(), names.end(), slot.name) != names.end())
-      bytes += double(artifact::tensorBytes(slot.dtype, slot.shape).value_or(0));
+      bytes +=
+          double(artifact::tensorBytes(slot.dtype, slot.shape).value_or(0));
   return bytes;
 }
 
@@ -128,10 +128,10 @@ void PipelineBuilder::transfer(RankBuilder &builder, const pipeline::Work &work,
   double bytes = 0;
   if (const Program *program =
           stage.findProgram(work.isBackward ? "backward" : "forward"))
-    bytes = work.isBackward
-                ? bytesOf(program->results, Role::Grad, stage.pipeline->takes)
-                : bytesOf(program->results, Role::Output,
-                          stage.pipeline->gives);
+    bytes =
+        work.isBackward
+            ? bytesOf(program->results, Role::Grad, stage.pipeline->takes)
+            : bytesOf(program->results, Role::Output, stage.pipeline->gives);
   int64_t from = work.stage % ranks;
   int64_t to = (work.stage + (work.isBackward ? -1 : 1)) % ranks;
   int64_t stride = std::max<int64_t>(network.strideOf("pipe"), 1);
@@ -160,8 +160,8 @@ Status PipelineBuilder::buildRank(int64_t rank,
     made.stages.push_back(s);
     made.memory += peakOf(stage);
     if (stage.stepMemory)
-      made.inFlight +=
-          (liveOf(s) - 1) * (stage.stepMemory->saved + stage.stepMemory->inputs);
+      made.inFlight += (liveOf(s) - 1) *
+                       (stage.stepMemory->saved + stage.stepMemory->inputs);
   }
   finish(builder, std::move(made), result);
   return Status::success();
@@ -248,10 +248,9 @@ std::string_view boundOf(const StepResult &result) {
       {times.launches, "launches"},
       {times.exposed, "communication"},
       {times.bubble, "pipeline bubble"}};
-  return std::max_element(std::begin(parts), std::end(parts),
-                          [](const auto &a, const auto &b) {
-                            return a.first < b.first;
-                          })
+  return std::max_element(
+             std::begin(parts), std::end(parts),
+             [](const auto &a, const auto &b) { return a.first < b.first; })
       ->second;
 }
 

@@ -2,10 +2,11 @@
 //
 // The programs of a step become the tasks of a rank as the runtime runs them:
 // kernels in their order; collectives beside them, in their order, on a stream
-// of their own; a kernel waits for those that write what it reads, or use what it
-// writes (runtime/device/CollectiveThread.h), and so do the kernels of the next
-// program. Small all_reduces that stand side by side go together. Stages of a
-// pipeline follow the runtime's own schedule (runtime/pipeline/Schedule.h).
+// of their own; a kernel waits for those that write what it reads, or use what
+// it writes (runtime/device/CollectiveThread.h), and so do the kernels of the
+// next program. Small all_reduces that stand side by side go together. Stages
+// of a pipeline follow the runtime's own schedule
+// (runtime/pipeline/Schedule.h).
 //
 // Ranks that are alike are simulated once: all ranks of a mesh run programs of
 // the same sizes (the last ones compute padding where they have fewer rows), so
@@ -49,15 +50,15 @@ struct RankResult {
 struct StepResult {
   double seconds = 0;
   std::vector<RankResult> ranks; ///< one of each kind
-  double flops = 0;      ///< of products, of all kinds' ranks together
-  double modelFlops = 0; ///< three times those of the forwards
+  double flops = 0;              ///< of products, of all kinds' ranks together
+  double modelFlops = 0;         ///< three times those of the forwards
   artifact::DType type = artifact::DType::F32; ///< of most products
   std::vector<RankTasks> tasks; ///< played, one list for each of `ranks`
 };
 
-/// Simulates a step of the programs of a rank, or of the stages of a pipeline in
-/// their order. The manifests must outlive the result. Fails with Unsupported
-/// where there is no step.
+/// Simulates a step of the programs of a rank, or of the stages of a pipeline
+/// in their order. The manifests must outlive the result. Fails with
+/// Unsupported where there is no step.
 Result<StepResult> simulateStep(const std::vector<artifact::Manifest> &stages,
                                 const Device &device, const Network &network,
                                 const StepOptions &options);

@@ -9,6 +9,8 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/Session.h"
+#include "tools/tandem/SimulationFlags.h"
+#include "tools/tandem/SimulationReport.h"
 #include "tools/tandem/WriteText.h"
 
 #include "mlir/IR/AsmState.h"
@@ -177,6 +179,8 @@ struct CompileCommandOptions {
   std::string model, output, weights;
   CompileFlags flags;
   bool timeReport = false, timePasses = false, printPipeline = false;
+  std::optional<int64_t> devices;
+  SimulationOptions machine; ///< that a plan is chosen for
 
   void declare(OptionTable &table) {
     table.positional("MODEL", model, "the model");
@@ -226,21 +230,88 @@ struct CompileCommandOptions {
         .excludes("print-pipeline", "nothing runs")
         .excludes("stop-after=capture", "no pass runs");
     table.atLeastOneOf({"o", "stop-after", "print-pipeline"});
+    flags.mayChoose = true;
     flags.declare(table);
+    declareChoice(table);
     for (Option &option : table.options())
       if (option.name == "dump-phases" || option.name == "dump-passes" ||
           option.name == "reproducer" || option.name == "tune" ||
           option.name == "weights" || option.name == "force")
         option.excludes("print-pipeline", "nothing runs");
   }
+
+  /// What --parallel=auto chooses by.
+  void declareChoice(OptionTable &table) {
+    for (Option &option : table.options())
+      if (option.name == "parallel")
+        option.example("auto").orNeeds("devices").excludes(
+            "variant", "sizes are of one process");
+      else if (option.name == "shard")
+        option.orNeeds("devices");
+    table.group("a plan by simulation (--parallel=auto)");
+    table
+        .integer("devices", "N", devices, 1, 1 << 20,
+                 "choose the mesh, too, for so many ranks")
+        .needs("parallel=auto", "it is chosen")
+        .excludes("mesh", "it says how many there are")
+        .excludes("print-pipeline", "nothing is chosen");
+    declareMachine(machine, table, "parallel=auto");
+  }
 };
 } // namespace
+
+/// Takes the plan that is simulated to be the fastest of those that fit.
+static Status choosePlan(const std::string &model, CompileOptions &options,
+                         const SimulationOptions &machine,
+                         std::optional<int64_t> devices) {
+  auto row = machineOf(machine);
+  if (!row)
+    return std::move(row).status();
+  CompileOptions tried = options;
+  tried.stopAfter.clear();
+  tried.dumpPhases.clear();
+  tried.dumpPasses.clear();
+  if (!row->device.isCpu())
+    tried.target.clear();
+  auto candidates =
+      sweep(model, tried, machine, devices, [](const Candidate &) {});
+  if (!candidates)
+    return std::move(candidates).status();
+  const Candidate &best = candidates->front();
+  if (!best.simulation)
+    return Status::failed("--parallel=auto: no plan can be compiled: " +
+                          best.problem);
+  if (!best.simulation->fits())
+    return Status::failed("--parallel=auto: no plan fits into the memory of '" +
+                          row->device.name + "'; the fastest needs " +
+                          bytesText(best.simulation->memory()));
+  options.mesh = best.mesh;
+  options.parallel = best.parallel;
+  if (options.parallel.find("tp") == std::string::npos)
+    options.shard.clear();
+  char millis[32];
+  std::snprintf(millis, sizeof millis, "%.3f",
+                best.simulation->step.seconds * 1e3);
+  std::fprintf(
+      stderr,
+      "chose --mesh=%s%s%s: %s ms a step and %s a rank on '%s', the "
+      "best of %zu plans\n",
+      best.mesh.empty() ? "(none)" : best.mesh.c_str(),
+      best.parallel.empty() ? "" : " --parallel=", best.parallel.c_str(),
+      millis, bytesText(best.simulation->memory()).c_str(),
+      row->device.name.c_str(), candidates->size());
+  return Status::success();
+}
 
 static Status runCompile(const CompileCommandOptions &command) {
   CompileOptions options;
   if (Status s = command.flags.finish(options); !s)
     return s;
   const std::string &model = command.model, &output = command.output;
+  if (command.flags.choosesPlan())
+    if (Status s = choosePlan(model, options, command.machine, command.devices);
+        !s)
+      return s;
   if (command.printPipeline)
     return printPipelines(model, options);
   bool isModule = !options.stopAfter.empty();

@@ -582,7 +582,14 @@ Status CompileFlags::finish(CompileOptions &out) const {
   out.tune = tune;
   if (tune && out.tuneCache.empty())
     out.tuneCache = defaultCachePath();
-  return checkOptions(out);
+  if (!choosesPlan())
+    return checkOptions(out);
+  CompileOptions rest = out;
+  rest.mesh.clear();
+  rest.parallel.clear();
+  rest.shard.clear();
+  rest.batchNorm.clear();
+  return checkOptions(rest);
 }
 
 Status CompileFlags::finishWhole(CompileOptions &out) const {

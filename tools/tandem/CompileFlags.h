@@ -18,6 +18,9 @@ struct CompileFlags {
   /// The same of a command that needs one program for all: fails where the
   /// model is cut into stages.
   Status finishWhole(CompileOptions &options) const;
+  /// True for --parallel=auto of a command that chooses (`mayChoose`): then
+  /// `finish` says nothing of mesh, plan and shardings.
+  bool choosesPlan() const { return mayChoose && options.parallel == "auto"; }
   /// Says which files these options and `model` read and write.
   void declare(Files &files, const std::string &model) const;
 
@@ -27,6 +30,7 @@ struct CompileFlags {
   std::optional<double> tune;
   std::vector<std::string> dims, shapes; ///< of a model in ONNX
   bool force = false;                    ///< outputs may replace anything
+  bool mayChoose = false;                ///< --parallel may be `auto`
 };
 
 } // namespace tandem::commands

@@ -61,8 +61,7 @@ void SimulateOptions::declare(OptionTable &table) {
       .text("trace", "F.json", trace,
             "write the timeline in Chrome's trace format, for Perfetto")
       .excludes("sweep", "it is of one step");
-  table
-      .text("svg", "F.svg", svg, "write the timeline as a picture")
+  table.text("svg", "F.svg", svg, "write the timeline as a picture")
       .excludes("sweep", "it is of one step");
   size_t own = table.options().size();
   table.groupOf("compile");
@@ -122,7 +121,8 @@ static Status runSimulate(const SimulateOptions &command) {
   else
     printSimulation(command.path, *simulation);
   if (!command.trace.empty())
-    if (Status s = writeText(command.trace, simulate::toTrace(simulation->step));
+    if (Status s =
+            writeText(command.trace, simulate::toTrace(simulation->step));
         !s)
       return s;
   if (command.svg.empty())
@@ -132,6 +132,6 @@ static Status runSimulate(const SimulateOptions &command) {
 }
 
 Command commands::simulateCommand() {
-  return commandOf<runSimulate>(
-      "simulate", "say what a step would take on other machines");
+  return commandOf<runSimulate>("simulate",
+                                "say what a step would take on other machines");
 }

@@ -35,8 +35,7 @@ static Result<Machines> tablesOf(const SimulationOptions &options) {
   return machines;
 }
 
-Result<SimulatedMachine>
-commands::machineOf(const SimulationOptions &options) {
+Result<SimulatedMachine> commands::machineOf(const SimulationOptions &options) {
   auto tables = tablesOf(options);
   if (!tables)
     return std::move(tables).status();
@@ -121,10 +120,11 @@ struct Calibrated {
 
 /// What is the same for models and artifacts. `forward`: the flops of one
 /// forward before it was cut, or 0.
-static Result<Simulation>
-simulateStages(std::vector<am::Manifest> stages, const std::string &mesh,
-               int64_t vectorBits, double forward,
-               const SimulationOptions &options, const Calibrated &calibrated) {
+static Result<Simulation> simulateStages(std::vector<am::Manifest> stages,
+                                         const std::string &mesh,
+                                         int64_t vectorBits, double forward,
+                                         const SimulationOptions &options,
+                                         const Calibrated &calibrated) {
   auto machine = machineOf(options);
   if (!machine)
     return std::move(machine).status();
@@ -163,20 +163,18 @@ simulateStages(std::vector<am::Manifest> stages, const std::string &mesh,
   made.step = *std::move(result);
   made.peak = device.peak(made.step.type);
   made.isOfModel = forward > 0;
-  made.modelFlops = made.isOfModel
-                        ? 3 * forward * double(step.batches)
-                        : made.step.modelFlops * double(ranks) /
-                              double(made.step.ranks.size());
+  made.modelFlops = made.isOfModel ? 3 * forward * double(step.batches)
+                                   : made.step.modelFlops * double(ranks) /
+                                         double(made.step.ranks.size());
   return made;
 }
 
 /// Simulates, by the tables alone, what was measured; `same` does it, of which
 /// the measurement says how it was compiled.
-static Result<Calibrated>
-calibrate(const SimulationOptions &options,
-          const std::function<Result<Simulation>(const Measurement &,
-                                                 const SimulationOptions &)>
-              &same) {
+static Result<Calibrated> calibrate(
+    const SimulationOptions &options,
+    const std::function<Result<Simulation>(const Measurement &,
+                                           const SimulationOptions &)> &same) {
   Calibrated made;
   if (options.calibration.empty())
     return made;
@@ -276,11 +274,9 @@ Result<Simulation> commands::simulateModel(const std::string &path,
   }
   return simulateStages(std::move(stages), compile.mesh,
                         CpuModel::of(*modules.front()).bits,
-                        options.forwardFlops
-                            ? *options.forwardFlops
-                            : forwardFlops(path, compile),
-                        options,
-                        *calibrated);
+                        options.forwardFlops ? *options.forwardFlops
+                                             : forwardFlops(path, compile),
+                        options, *calibrated);
 }
 
 Result<Simulation>
@@ -330,7 +326,8 @@ static std::string meshText(int64_t pipe, int64_t data, int64_t tensor) {
 /// The plans for axes of these sizes.
 static void addPlans(const std::string &mesh, bool hasPipe, bool hasData,
                      bool hasTensor, std::vector<Candidate> &all) {
-  std::string more = std::string(hasTensor ? "+tp" : "") + (hasPipe ? "+pp" : "");
+  std::string more =
+      std::string(hasTensor ? "+tp" : "") + (hasPipe ? "+pp" : "");
   if (!hasData) {
     all.push_back({mesh, more.empty() ? "" : more.substr(1), std::nullopt, ""});
     return;

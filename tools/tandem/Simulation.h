@@ -16,12 +16,12 @@ namespace tandem::commands {
 
 /// What a step is simulated on, as options say it.
 struct SimulationOptions {
-  std::string device;   ///< a row of the table; empty: that of the links, or cpu
-  std::string links;    ///< `h100-nvlink+ib400`; empty: the device's
-  std::string machines; ///< a file with more rows; empty: none
+  std::string device; ///< a row of the table; empty: that of the links, or cpu
+  std::string links;  ///< `h100-nvlink+ib400`; empty: the device's
+  std::string machines;                  ///< a file with more rows; empty: none
   std::optional<int64_t> ranksOfMachine; ///< else as many as the links say
-  std::optional<double> threads; ///< of a rank, on processors
-  std::optional<double> processors; ///< of a machine; else the table's
+  std::optional<double> threads;         ///< of a rank, on processors
+  std::optional<double> processors;      ///< of a machine; else the table's
   std::optional<int64_t> batches;
   bool noOverlap = false;
   std::string calibration; ///< a file with a measurement; empty: none
@@ -46,8 +46,8 @@ struct Simulation {
   std::unique_ptr<std::vector<artifact::Manifest>> stages;
   std::unique_ptr<simulate::Network> network;
   simulate::StepResult step;
-  double peak = 0;       ///< flops of a rank in a second, by the data sheet
-  double modelFlops = 0; ///< of an update, of all ranks together
+  double peak = 0;        ///< flops of a rank in a second, by the data sheet
+  double modelFlops = 0;  ///< of an update, of all ranks together
   bool isOfModel = false; ///< they are counted before the model was cut
 
   int64_t ranks() const { return network->ranks(); }
@@ -77,8 +77,8 @@ struct Candidate {
 };
 
 /// Simulates each mesh of `ranks` ranks with each plan, or, where
-/// `compile.mesh` names one, each plan for that. Those that fit into memory come
-/// first, the fastest in front. `said` is called with each that is over.
+/// `compile.mesh` names one, each plan for that. Those that fit into memory
+/// come first, the fastest in front. `said` is called with each that is over.
 Result<std::vector<Candidate>>
 sweep(const std::string &path, const CompileOptions &compile,
       const SimulationOptions &options, std::optional<int64_t> ranks,

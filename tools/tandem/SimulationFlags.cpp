@@ -60,9 +60,9 @@ static std::string printed(const char *format, auto... values) {
 
 std::string commands::machinesHelp() {
   const Machines &machines = Machines::builtin();
-  std::string text = printed("%-14s %-12s %10s %9s %9s %10s  %s\n", "device",
-                             "target", "GB/s", "f32 TF/s", "bf16 TF/s", "GB",
-                             "links");
+  std::string text =
+      printed("%-14s %-12s %10s %9s %9s %10s  %s\n", "device", "target", "GB/s",
+              "f32 TF/s", "bf16 TF/s", "GB", "links");
   for (const auto &[name, row] : machines.devices())
     text += printed("%-14s %-12s %10.0f %9.1f %9.1f %10.0f  %s\n", name.c_str(),
                     row.target.c_str(), row.memory / 1e9, row.f32 / 1e12,
@@ -70,15 +70,15 @@ std::string commands::machinesHelp() {
   text += printed("\n%-14s %10s %10s %9s  %s\n", "link", "GB/s", "us",
                   "achieves", "where");
   for (const auto &[name, row] : machines.links())
-    text += printed(
-        "%-14s %10.2f %10.1f %9.2f  %s\n", name.c_str(), row.rate / 1e9,
-        row.latency * 1e6, row.achieved,
-        row.ranks ? printed("inside of a machine of %lld ranks",
-                            static_cast<long long>(row.ranks))
-                        .c_str()
-        : row.isShared ? "between machines, for all ranks of one"
-                       : "between machines, for each rank");
-  return text + "\nGB/s are those of data sheets, of a link each way. Where the "
-                "numbers are from, and how a file adds to them: "
-                "docs/SIMULATION.md.\n";
+    text += printed("%-14s %10.2f %10.1f %9.2f  %s\n", name.c_str(),
+                    row.rate / 1e9, row.latency * 1e6, row.achieved,
+                    row.ranks ? printed("inside of a machine of %lld ranks",
+                                        static_cast<long long>(row.ranks))
+                                    .c_str()
+                    : row.isShared ? "between machines, for all ranks of one"
+                                   : "between machines, for each rank");
+  return text +
+         "\nGB/s are those of data sheets, of a link each way. Where the "
+         "numbers are from, and how a file adds to them: "
+         "docs/SIMULATION.md.\n";
 }

@@ -22,7 +22,9 @@ static std::string millis(double seconds) {
   return textOf(seconds * 1e3, "%.3f ms");
 }
 
-static std::string percent(double part) { return textOf(100 * part, "%.1f %%"); }
+static std::string percent(double part) {
+  return textOf(100 * part, "%.1f %%");
+}
 
 std::string commands::ranksText(const Simulation &simulation) {
   int64_t ranks = simulation.ranks();
@@ -48,6 +50,12 @@ static std::string machineText(const Simulation &simulation) {
   return text;
 }
 
+/// The part of the communication that is beside kernels.
+static double hiddenPart(const RankTimes &times) {
+  return times.exchanges > times.exposed ? 1 - times.exposed / times.exchanges
+                                         : 0;
+}
+
 static void printTimes(const StepResult &step) {
   const RankTimes &times = slowestOf(step).times;
   std::pair<const char *, double> parts[] = {
@@ -63,9 +71,9 @@ static void printTimes(const StepResult &step) {
 
 static std::string groupText(const Group &group) {
   std::string text = std::to_string(group.ranks);
-  return group.machines > 1 ? text + " on " + std::to_string(group.machines) +
-                                  " machines"
-                            : text;
+  return group.machines > 1
+             ? text + " on " + std::to_string(group.machines) + " machines"
+             : text;
 }
 
 static void printExchanges(const RankResult &rank) {
@@ -78,8 +86,7 @@ static void printExchanges(const RankResult &rank) {
                 artifact::forScreen(one.what).c_str(),
                 static_cast<long long>(one.count),
                 bytesText(int64_t(one.bytes)).c_str(),
-                millis(one.seconds).c_str(),
-                std::string(one.algorithm).c_str(),
+                millis(one.seconds).c_str(), std::string(one.algorithm).c_str(),
                 groupText(one.group).c_str());
 }
 
@@ -93,12 +100,11 @@ static void printRanks(const StepResult &step) {
     std::string stages;
     for (int64_t stage : rank.stages)
       stages += (stages.empty() ? "" : ", ") + std::to_string(stage);
-    std::printf("%-10s %14s %14s %14s %12s %12s\n", stages.c_str(),
-                millis(rank.times.kernels()).c_str(),
-                millis(rank.times.exposed).c_str(),
-                millis(rank.times.bubble).c_str(),
-                bytesText(rank.memory).c_str(),
-                bytesText(rank.inFlight).c_str());
+    std::printf(
+        "%-10s %14s %14s %14s %12s %12s\n", stages.c_str(),
+        millis(rank.times.kernels()).c_str(),
+        millis(rank.times.exposed).c_str(), millis(rank.times.bubble).c_str(),
+        bytesText(rank.memory).c_str(), bytesText(rank.inFlight).c_str());
   }
 }
 
@@ -114,10 +120,7 @@ void commands::printSimulation(const std::string &name,
   printTimes(step);
   std::printf("%-24s %14s, %s of it beside kernels\n", "communication",
               millis(slowest.times.exchanges).c_str(),
-              percent(slowest.times.exchanges > 0
-                          ? 1 - slowest.times.exposed / slowest.times.exchanges
-                          : 0)
-                  .c_str());
+              percent(hiddenPart(slowest.times)).c_str());
   std::printf("%-24s %14s of %s%s\n", "memory of a rank",
               bytesText(simulation.memory()).c_str(),
               bytesText(int64_t(simulation.machine.device.capacity)).c_str(),

@@ -10,10 +10,10 @@
 int main(int argc, char **argv) {
   using namespace tandem::commands;
   tandem::cuda::registerDevices();
-  std::vector<Command> commands = {
-      compileCommand(),    checkCommand(),  inspectCommand(),
-      simulateCommand(),   linkCommand(),   reduceCommand(),
-      checkpointCommand(), bugreportCommand()};
+  std::vector<Command> commands = {compileCommand(),    checkCommand(),
+                                   inspectCommand(),    simulateCommand(),
+                                   linkCommand(),       reduceCommand(),
+                                   checkpointCommand(), bugreportCommand()};
   for (const Command &command : runtimeCommands())
     if (command.name != "inspect")
       commands.push_back(command);
