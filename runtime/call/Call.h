@@ -17,6 +17,7 @@
 
 namespace tandem::runtime {
 
+struct RunTimes;
 struct SavedValues;
 
 /// What a call of a forward or backward does beside running.
@@ -25,10 +26,10 @@ struct CallMode {
   SavedValues *gives = nullptr;
   /// What a backward reads; null for other programs.
   const std::shared_ptr<SavedValues> *takes = nullptr;
-  bool retain = false;      ///< `takes` serves another call
-  bool createGraph = false; ///< gradients are enabled during a backward
-  std::vector<double> *seconds = nullptr; ///< gets the time of each launch
-  bool onlyWanted = false; ///< what no wanted output needs does not run
+  bool retain = false;       ///< `takes` serves another call
+  bool createGraph = false;  ///< gradients are enabled during a backward
+  RunTimes *times = nullptr; ///< gets what the run took
+  bool onlyWanted = false;   ///< what no wanted output needs does not run
 };
 
 struct CallOutcome {

@@ -84,7 +84,7 @@ Status launch(const Invocation &call, const MatchedCall &matched,
   run.actions = chooseActions(call, matched, wanted, tables.actions);
   run.stream = call.stream;
   run.useGraph = call.core.useGraphs;
-  run.seconds = call.mode.seconds;
+  run.times = call.mode.times;
   Status status = call.core.code->run(run);
   if (status && call.program.usesHost)
     status = call.core.hostMemory.useUntilNow(call.stream);

@@ -32,6 +32,8 @@ class MeshCommunicators;
 
 namespace tandem::runtime {
 
+struct RunTimes;
+
 /// A point in a stream's work that the host can wait for (a CUevent).
 using Fence = void *;
 
@@ -59,8 +61,8 @@ struct ProgramRun {
   /// What collectives go over, of the manifest's mesh; null where nobody gave
   /// the model one.
   comm::MeshCommunicators *communicators = nullptr;
-  /// Gets the time of each launch where work is not queued, unless null.
-  std::vector<double> *seconds = nullptr;
+  /// Gets what the run took where work is not queued, unless null.
+  RunTimes *times = nullptr;
 };
 
 /// How code is loaded.

@@ -6,6 +6,7 @@
 #include "runtime/device/HostCode.h"
 #include "runtime/artifact/PlannedMemory.h"
 #include "runtime/comm/MeshCommunicators.h"
+#include "runtime/device/RunTimes.h"
 
 #include <chrono>
 #include <cstring>
@@ -43,7 +44,8 @@ struct Job {
 /// Notes when launches end, if anybody wants to know.
 class LaunchClock {
 public:
-  explicit LaunchClock(std::vector<double> *seconds) : seconds(seconds) {
+  explicit LaunchClock(RunTimes *times)
+      : seconds(times ? &times->launches : nullptr) {
     if (!seconds)
       return;
     seconds->clear();
@@ -259,6 +261,7 @@ Status HostCode::runExchange(size_t begin, size_t end,
   for (size_t i = begin; i < end; ++i)
     exchange.push_back(collectiveOf(program.launches[i], program));
   const BoundCollective &first = exchange.front();
+  TimeTogether time(first.what->needsOthers() ? run.times : nullptr);
   if (first.what->needsOthers()) {
     bool isBarrier = program.launches[begin].written < 0;
     if (!isBarrier && run.communicators->world().servesAnyThread() &&
@@ -277,7 +280,11 @@ Status HostCode::runExchange(size_t begin, size_t end,
              : first.what->run(run.communicators, first.from, first.to);
 }
 
-Status HostCode::waitFor(const Launch &launch, const ProgramCode &program) {
+Status HostCode::waitFor(const Launch &launch, const ProgramCode &program,
+                         const ProgramRun &run) {
+  if (!beside.isBusy())
+    return Status::success();
+  TimeTogether time(run.times);
   for (size_t p = 0; beside.isBusy() && p < launch.pointers; ++p)
     if (Status status =
             beside.waitFor(program.touched[launch.firstPointer + p]);
@@ -296,8 +303,11 @@ Status HostCode::run(const ProgramRun &run) {
     program.pointers[i] = run.buffers[program.buffers[i]];
   for (size_t i = 0; i < program.touched.size(); ++i)
     program.touched[i].data = program.pointers[i];
+  if (run.times)
+    run.times->together = 0;
   Status status = runLaunches(program, run);
   if (program.isOfSeveral) {
+    TimeTogether time(run.times);
     Status ended = beside.finish();
     if (status.ok())
       status = std::move(ended);
@@ -307,7 +317,7 @@ Status HostCode::run(const ProgramRun &run) {
 
 Status HostCode::runLaunches(const ProgramCode &program,
                              const ProgramRun &run) {
-  LaunchClock clock(run.seconds);
+  LaunchClock clock(run.times);
   for (size_t i = 0; i < program.launches.size(); ++i, clock.lap()) {
     const Launch &launch = program.launches[i];
     Action action = run.actions[i];
@@ -316,7 +326,7 @@ Status HostCode::runLaunches(const ProgramCode &program,
     bool isCollective = action == runKernel && launch.collective >= 0;
     // The others come in their order.
     if (!isCollective || !needsOthers(launch, program))
-      if (Status status = waitFor(launch, program); !status)
+      if (Status status = waitFor(launch, program, run); !status)
         return status;
     if (isCollective) {
       size_t end = i + 1;

@@ -68,7 +68,8 @@ private:
                            const ProgramRun &run);
   Status runExchange(size_t begin, size_t end, const ProgramCode &program,
                      const ProgramRun &run);
-  Status waitFor(const Launch &launch, const ProgramCode &program);
+  Status waitFor(const Launch &launch, const ProgramCode &program,
+                 const ProgramRun &run);
   void runKernelOf(const Launch &launch, const ProgramCode &program);
 
   CodeObject code;

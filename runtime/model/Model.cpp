@@ -317,14 +317,13 @@ Status Model::runWanted(std::string_view program,
 
 Status Model::runTimed(std::string_view program,
                        std::span<const Argument> inputs,
-                       std::span<const Destination> outputs,
-                       std::vector<double> &seconds) {
+                       std::span<const Destination> outputs, RunTimes &times) {
   if (!core_->place.isHost())
     return Status::unsupported("launches are timed on the host alone, and this "
                                "model is on device '" +
                                toString(core_->place.device()) + "'");
   CallMode mode;
-  mode.seconds = &seconds;
+  mode.times = &times;
   return run(program, inputs, outputs, mode);
 }
 

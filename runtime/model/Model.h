@@ -122,6 +122,7 @@ struct MemoryUse {
 class ModelCore;
 struct CallMode;
 struct ContextState;
+struct RunTimes;
 
 /// What a forward saved for its backward. Movable; an empty one (default or
 /// moved from) is refused. Dropping it gives its buffers back to the model; it
@@ -197,11 +198,10 @@ public:
   Status runWanted(std::string_view program, std::span<const Argument> inputs,
                    std::span<const Destination> outputs);
 
-  /// The same as `run` on the host, and sets `seconds` to the time that each
-  /// launch of the program took. Unsupported on a device.
+  /// The same as `run` on the host, and sets `times` to what the run took.
+  /// Unsupported on a device.
   Status runTimed(std::string_view program, std::span<const Argument> inputs,
-                  std::span<const Destination> outputs,
-                  std::vector<double> &seconds);
+                  std::span<const Destination> outputs, RunTimes &times);
 
   /// Runs "forward" and keeps what "backward" needs; the context is empty where
   /// there is no "backward". A hook that fails fails

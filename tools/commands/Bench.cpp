@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/PlannedMemory.h"
+#include "runtime/comm/Shard.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/KernelTimes.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
+#include "tools/commands/RankTimes.h"
 #include "tools/commands/Timing.h"
 
 #include <cstdio>
@@ -48,11 +50,25 @@ std::optional<int64_t> plannedPeak(const Model &model, const Program &program) {
                                  model.threads());
 }
 
+/// How many rows a call has, of all ranks.
+int64_t batchOf(const Model &model, const Program &program) {
+  for (const artifact::Slot *slot : inputsOf(program)) {
+    const artifact::Value *value = model.manifest().findValue(slot->name);
+    if (!slot->shape.empty())
+      return value ? comm::shardOf(model.manifest().mesh, *value, 0).whole[0]
+                   : slot->shape[0];
+  }
+  return 1;
+}
+
+/// `ranks`: of several, else null; `timing` is then that of all.
 void print(const BenchOptions &options, const Model &model,
-           const Program &program, int64_t batch, const Timing &timing) {
+           const Program &program, const Timing &timing,
+           const RankTimes *ranks) {
   double median = timing.median();
+  int64_t batch = batchOf(model, program);
   double rate = double(batch) / median;
-  int64_t peak = model.memory().peak;
+  int64_t peak = ranks ? ranks->peak() : model.memory().peak;
   auto planned = plannedPeak(model, program);
   if (options.json) {
     nlohmann::json json = {{"program", program.name},
@@ -67,9 +83,14 @@ void print(const BenchOptions &options, const Model &model,
                            {"p90_ms", timing.at(0.9) * 1e3},
                            {"samples_per_second", rate},
                            {"arena_bytes", program.arenaBytes},
-                           {"actual_peak_bytes", peak}};
+                           {"actual_peak_bytes", peak},
+                           {"peak_rss_bytes", residentPeak()}};
     if (planned)
       json["planned_peak_bytes"] = *planned;
+    if (ranks) {
+      json["mesh"] = comm::toString(model.manifest().mesh);
+      ranks->addTo(json);
+    }
     std::printf("%s\n", json.dump(2).c_str());
     return;
   }
@@ -92,6 +113,11 @@ void print(const BenchOptions &options, const Model &model,
   if (planned)
     rows.push_back({"planned peak", bytesText(*planned)});
   rows.push_back({"actual peak", bytesText(peak)});
+  if (ranks) {
+    rows.push_back({"mesh", comm::toString(model.manifest().mesh)});
+    for (std::vector<std::string> &row : ranks->rows())
+      rows.push_back(std::move(row));
+  }
   printTable(rows, true);
 }
 
@@ -129,9 +155,6 @@ Status bench(const BenchOptions &bench) {
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();
-  if (rankCount() > 1)
-    return Status::unsupported("'bench' times one process, and the artifact is "
-                               "for several");
   auto program = chooseProgram(model->manifest(), bench.program,
                                {"step", "evaluate", "forward"});
   if (!program)
@@ -155,13 +178,16 @@ Status bench(const BenchOptions &bench) {
     return std::move(timing).status();
   if (Status status = profile.stop(); !status)
     return status;
-  int64_t batch = 1;
-  for (const artifact::Slot *slot : inputsOf(**program))
-    if (!slot->shape.empty()) {
-      batch = slot->shape[0];
-      break;
-    }
-  print(bench, *model, **program, batch, *timing);
+  if (rankCount() == 1) {
+    print(bench, *model, **program, *timing, nullptr);
+    return Status::success();
+  }
+  auto ranks = timesOfRanks(*timing, model->memory().peak);
+  if (!ranks)
+    return std::move(ranks).status();
+  timing->sorted = ranks->sorted;
+  if (isFirstRank())
+    print(bench, *model, **program, *timing, &*ranks);
   return Status::success();
 }
 

@@ -7,6 +7,7 @@
 
 #include "tools/commands/FmaLoops.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/Ranks.h"
 #include "tools/commands/Roofs.h"
 
 #include <algorithm>
@@ -149,6 +150,11 @@ void printReport(const Report &report) {
   table.push_back({"all kernels", "", fixed(kernels * 1e3, 4),
                    fixed((kernels - roof) * 1e3, 4), "", "",
                    share(roof, kernels), share(kernels, step)});
+  if (rankCount() > 1) {
+    double others = medianOfUnsorted(report.timing.together);
+    table.push_back({"with other ranks", "", fixed(others * 1e3, 4), "", "", "",
+                     "", share(others, step)});
+  }
   table.push_back({report.program.name, "", fixed(step * 1e3, 4),
                    fixed((step - roof) * 1e3, 4), "", "", share(roof, step),
                    "100.0%"});
@@ -201,6 +207,7 @@ void printJson(const Report &report) {
       {"calls", report.timing.sorted.size()},
       {"median_ms", step * 1e3},
       {"kernels_ms", report.total(&Row::seconds) * 1e3},
+      {"with_others_ms", medianOfUnsorted(report.timing.together) * 1e3},
       {"roof_ms", report.total(&Row::roof) * 1e3},
       {"roofs", roofs},
       {"kernels", kernels}};
@@ -227,6 +234,8 @@ Status commands::benchKernels(const Repeats &repeats, Model &model,
   roofs->measure();
   Report report{model, program, *timing, *roofs,
                 rowsOf(model, program, launches.medians(), *roofs)};
+  if (!isFirstRank())
+    return Status::success();
   asJson ? printJson(report) : printReport(report);
   return Status::success();
 }

@@ -224,10 +224,14 @@ Result<bool> onAnyRank(bool here) {
   return flag != 0;
 }
 
+Result<std::vector<std::string>> textsOfRanks(const std::string &text) {
+  return comm::textsOfAll(own().world.get(), text);
+}
+
 Result<std::string> textOfRanks(const std::string &text) {
   if (!own().world)
     return text;
-  auto all = comm::textsOfAll(own().world.get(), text);
+  auto all = textsOfRanks(text);
   if (!all)
     return std::move(all).status();
   if (std::ranges::all_of(*all, [&](auto &one) { return one == text; }))

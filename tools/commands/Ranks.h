@@ -55,6 +55,10 @@ Status agree(const Facts &facts);
 /// True on all ranks if it is on one of them. All ranks call it.
 Result<bool> onAnyRank(bool here);
 
+/// Returns the texts of all ranks, in their order; of one process its own. All
+/// ranks call it.
+Result<std::vector<std::string>> textsOfRanks(const std::string &text);
+
 /// Returns the texts of all ranks as one: "rank 1: ..." of each that has one,
 /// "all ranks: ..." where all have the same. Of one process, its own. All ranks
 /// call it.

@@ -2,9 +2,11 @@
 #include "tools/commands/Timing.h"
 
 #include "runtime/device/Backend.h"
+#include "runtime/device/RunTimes.h"
 #include "runtime/io/Elements.h"
 #include "tools/commands/Dataset.h"
 #include "tools/commands/Interrupt.h"
+#include "tools/commands/Ranks.h"
 
 #include <algorithm>
 #include <chrono>
@@ -85,6 +87,11 @@ Result<int> commands::completeVariables(Model &model) {
   return count;
 }
 
+double commands::medianOfUnsorted(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : medianOf(values);
+}
+
 namespace {
 
 /// Calls one after the other. Those on a device are only queued: each call
@@ -93,10 +100,9 @@ namespace {
 class Calls {
 public:
   Calls(Model &model, const Program &program,
-        std::span<const runtime::Argument> arguments,
-        std::vector<double> *launches)
-      : model(model), program(program), arguments(arguments),
-        launches(launches), backend(**runtime::backendOf(model.device())) {}
+        std::span<const runtime::Argument> arguments, runtime::RunTimes *times)
+      : model(model), program(program), arguments(arguments), times(times),
+        backend(**runtime::backendOf(model.device())) {}
   ~Calls() {
     for (runtime::Fence fence : fences)
       if (fence)
@@ -104,9 +110,8 @@ public:
   }
 
   Status next() {
-    Status status = launches
-                        ? model.runTimed(program.name, arguments, {}, *launches)
-                        : model.run(program.name, arguments, {});
+    Status status = times ? model.runTimed(program.name, arguments, {}, *times)
+                          : model.run(program.name, arguments, {});
     if (!status)
       return status;
     std::swap(fences[0], fences[1]);
@@ -118,7 +123,7 @@ private:
   Model &model;
   const Program &program;
   std::span<const runtime::Argument> arguments;
-  std::vector<double> *launches; ///< gets the times of each call, or null
+  runtime::RunTimes *times;      ///< gets those of each call, or null
   runtime::Backend &backend;     ///< the model's, so it is open
   runtime::Fence fences[2] = {}; ///< after the last call, and the one before
 };
@@ -148,8 +153,10 @@ Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
   for (NamedTensor &input : inputs)
     arguments.push_back({input.name, &input.tensor});
   Timing timing;
-  std::vector<double> times;
-  Calls calls(model, program, arguments, launches ? &times : nullptr);
+  bool isOfSeveral = rankCount() > 1;
+  runtime::RunTimes times;
+  Calls calls(model, program, arguments,
+              launches || isOfSeveral ? &times : nullptr);
   timing.warmup = repeats.warmup.value_or(3);
   for (int64_t i = 0; i < timing.warmup; ++i)
     if (Status status = calls.next(); !status)
@@ -159,23 +166,33 @@ Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
   double seconds = repeats.seconds.value_or(repeats.steps ? INFINITY : 3.0);
   int64_t steps = repeats.steps.value_or(INT64_MAX);
   Interrupt interrupt;
+  Stop why = Stop::No;
+  if (Result<Stop> first = whyStop(false); !first) // all begin together
+    return std::move(first).status();
   auto begin = Clock::now(), last = begin;
   do {
     if (Status status = calls.next(); !status)
       return status;
     auto now = Clock::now();
-    timing.sorted.push_back(std::chrono::duration<double>(now - last).count());
+    timing.calls.push_back(std::chrono::duration<double>(now - last).count());
     last = now;
-    if (launches) {
-      launches->add(times);
+    if (launches)
+      launches->add(times.launches);
+    if (isOfSeveral)
+      timing.together.push_back(times.together);
+    auto asked =
+        whyStop(int64_t(timing.calls.size()) >= steps ||
+                std::chrono::duration<double>(now - begin).count() >= seconds);
+    if (!asked)
+      return std::move(asked).status();
+    why = *asked;
+    if (launches || isOfSeveral)
       last = Clock::now();
-    }
-  } while (int64_t(timing.sorted.size()) < steps && !Interrupt::asked() &&
-           std::chrono::duration<double>(last - begin).count() < seconds);
-  if (Interrupt::asked())
+  } while (why == Stop::No);
+  if (why == Stop::Signal)
     return Status::failed("interrupted after " +
-                          std::to_string(timing.sorted.size()) +
-                          " timed calls");
+                          std::to_string(timing.calls.size()) + " timed calls");
+  timing.sorted = timing.calls;
   std::sort(timing.sorted.begin(), timing.sorted.end());
   return timing;
 }

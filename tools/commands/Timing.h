@@ -20,9 +20,16 @@ inline double medianOf(const std::vector<double> &sorted) {
                            : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+/// The same of any order; of none 0.
+double medianOfUnsorted(std::vector<double> values);
+
 struct Timing {
   int64_t warmup = 0;
-  std::vector<double> sorted; ///< seconds of each timed call
+  std::vector<double> calls;    ///< seconds of each timed call, in their order
+  std::vector<double> together; ///< of each, in which nothing was computed, but
+                                ///< exchanged with other ranks; of one process
+                                ///< empty
+  std::vector<double> sorted;   ///< `calls`, by their length
 
   double at(double quantile) const {
     return sorted[size_t(quantile * double(sorted.size() - 1) + 0.5)];
@@ -56,7 +63,8 @@ private:
 };
 
 /// Calls the program with `inputs`; `launches`, if given, gets the timed calls'
-/// (Unsupported on a device). Fails where it is interrupted.
+/// (Unsupported on a device). Fails where it is interrupted. Several ranks make
+/// as many calls, and begin each at the same time: all of them call this.
 Result<Timing> timeCalls(const Repeats &repeats, runtime::Model &model,
                          const artifact::Program &program,
                          std::vector<NamedTensor> &inputs,

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace tandem::commands::test {
 namespace {
@@ -247,6 +248,55 @@ TEST_F(RanksCommand, X13_numberOfProcessesIsTheMeshs) {
                            "process"),
             std::string::npos)
       << ended.err;
+}
+
+// Each of them took itself for the only one.
+TEST_F(RanksCommand, X13_aLauncherThatMpiDoesNotKnowIsSaid) {
+  write("on-2.tdm", trained(2));
+  Start start;
+  start.prepare = [this] {
+    ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    if (::chdir(folder().path().c_str()) != 0)
+      ::_exit(126);
+  };
+  Ended ended = runProgram(TANDEM_RUN,
+                           {"train", "on-2.tdm", "--data", "x=@x.npy", "--data",
+                            "labels=@labels.npy", "--epochs=1"},
+                           start);
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_NE(ended.err.find("the launcher started 2 processes, but MPI knows "
+                           "this one alone: start them with"),
+            std::string::npos)
+      << ended.err;
+}
+
+// `bench` refused what several processes run.
+TEST_F(RanksCommand, benchIsAsLongAsOnTheSlowestRank) {
+  write("on-4.tdm", trained(4));
+  Ended ended = over(4, {"bench", "on-4.tdm", "--steps=21", "--json"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  auto json = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(json["ranks"], 4);
+  EXPECT_EQ(json["mesh"], "data=4");
+  EXPECT_EQ(json["batch"], 4);
+  EXPECT_EQ(json["steps"], 21);
+  ASSERT_EQ(json["each_rank"].size(), 4u);
+  EXPECT_GT(json["exposed_ms"], 0);
+  for (const auto &one : json["each_rank"]) {
+    EXPECT_LE(one["median_ms"], json["median_ms"]);
+    EXPECT_LE(one["with_others_ms"], one["median_ms"]);
+    EXPECT_GE(one["with_others_ms"], json["exposed_ms"]);
+    EXPECT_LE(one["actual_peak_bytes"], json["actual_peak_bytes"]);
+    EXPECT_GT(one["peak_rss_bytes"], one["actual_peak_bytes"]);
+  }
+  // As many calls on all ranks, whoever's time is over first.
+  ended = over(4, {"bench", "on-4.tdm", "--seconds=0.2"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("exposed communication"), std::string::npos);
+  EXPECT_EQ(ended.out.find("program"), ended.out.rfind("program"));
+  ended = over(4, {"bench", "on-4.tdm", "--kernels", "--steps=5"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_NE(ended.out.find("with other ranks"), std::string::npos) << ended.out;
 }
 
 TEST_F(RanksCommand, X13_aRankThatFailsEndsAllWithItsMessage) {

@@ -14,6 +14,7 @@ namespace {
 struct Setting {
   DType dtype;
   Purpose purpose;
+  std::optional<int64_t> rows; ///< of a batch; the model's own without
 };
 
 /// Declares parameters in the workload's order: parameter j uses stream j.
@@ -64,6 +65,7 @@ double std_(double s) { return 2.0 * std::sqrt(3.0) * s; }
 
 void perceptron(Trace &trace, Setting setting, const Shape &sizes,
                 int64_t batch) {
+  batch = setting.rows.value_or(batch);
   Parameters parameters(trace, setting.dtype);
   Tensor x = trace.input("x", {batch, sizes.front()}, setting.dtype);
   Head head(trace, setting.purpose, {batch}, sizes.back());
@@ -118,6 +120,7 @@ struct ConvNorm {
 
 void residual(Trace &trace, Setting setting, int64_t width, int stages,
               int blocks, int64_t batch) {
+  batch = setting.rows.value_or(batch);
   Parameters p(trace, setting.dtype);
   Tensor x = trace.input("x", {batch, 3, 32, 32}, setting.dtype);
   Head head(trace, setting.purpose, {batch}, 10);
@@ -190,7 +193,8 @@ GptLayer gptLayer(Parameters &p, const std::string &name, const GptSize &g) {
   return l;
 }
 
-void transformer(Trace &trace, Setting setting, const GptSize &g) {
+void transformer(Trace &trace, Setting setting, GptSize g) {
+  g.batch = setting.rows.value_or(g.batch);
   int64_t c = g.width, d = c / g.heads;
   Parameters p(trace, setting.dtype);
   Tensor tokens =
@@ -259,7 +263,7 @@ void traceNormchain(Trace &trace, Setting setting) {
 } // namespace
 
 void workloads::trace(const Workload &workload, Trace &trace, DType dtype,
-                      Purpose purpose) {
+                      Purpose purpose, std::optional<int64_t> rows) {
   using Model = void (*)(Trace &, Setting);
   static const std::map<std::string, Model> models = {
       {"mlp", traceMlp},
@@ -272,5 +276,5 @@ void workloads::trace(const Workload &workload, Trace &trace, DType dtype,
       {"gpt2-124m-large", traceGpt2Large},
       {"resnet18-large", traceResnet18Large},
   };
-  models.at(workload.name)(trace, {dtype, purpose});
+  models.at(workload.name)(trace, {dtype, purpose, rows});
 }

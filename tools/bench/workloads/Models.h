@@ -5,6 +5,8 @@
 #include "compiler/trace/Trace.h"
 #include "tools/bench/workloads/Workloads.h"
 
+#include <optional>
+
 namespace tandem::workloads {
 
 enum class Purpose {
@@ -12,9 +14,11 @@ enum class Purpose {
   Inference ///< scores alone: what is deployed
 };
 
-/// Records the workload's model with floating-point elements of type `dtype`.
+/// Records the workload's model with floating-point elements of type `dtype`,
+/// for batches of `rows` instead of the workload's.
 void trace(const Workload &workload, Trace &trace, DType dtype,
-           Purpose purpose = Purpose::Training);
+           Purpose purpose = Purpose::Training,
+           std::optional<int64_t> rows = std::nullopt);
 
 } // namespace tandem::workloads
 

@@ -1,7 +1,7 @@
 //===- tandem-workload.cpp - writes and checks the benchmark models -------===//
 //
 //   tandem-workload list
-//   tandem-workload write NAME [--type=f64] [--inference] -o X.mlir
+//   tandem-workload write NAME [--type=f64] [--inference] [--rows=N] -o X.mlir
 //   tandem-workload optimizer NAME
 //   tandem-workload check NAME X.tdm --expected=DIR
 //
@@ -52,6 +52,7 @@ struct WriteOptions {
                                     description = "Writes a workload's model.";
   std::string name, output, type = "f32";
   bool inference = false;
+  std::optional<int64_t> rows;
 
   void declare(OptionTable &table) {
     table.positional("NAME", name, "the workload");
@@ -59,6 +60,10 @@ struct WriteOptions {
         .oneOf({"f32", "f64", "bf16"})
         .byDefault("f32");
     table.flag("inference", inference, "without labels and loss");
+    table
+        .integer("rows", "N", rows, 1, 1 << 20,
+                 "rows of a batch: to be cut over ranks, or of a rank")
+        .byDefault("the workload's");
     table.text("o", "X.mlir", output, "where to write it").required();
   }
 };
@@ -67,10 +72,14 @@ Status writeModel(const WriteOptions &options) {
   auto workload = workloads::named(options.name);
   if (!workload)
     return workload.status();
+  if (options.rows && (*workload)->data.size() == 1)
+    return Status::usage("--rows has no effect: '" + options.name +
+                         "' has one size");
   Trace trace(options.name);
   using workloads::Purpose;
   workloads::trace(**workload, trace, *artifact::parseDType(options.type),
-                   options.inference ? Purpose::Inference : Purpose::Training);
+                   options.inference ? Purpose::Inference : Purpose::Training,
+                   options.rows);
   return trace.save(options.output);
 }
 

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace tandem::mpi {
@@ -25,6 +26,30 @@ inline std::string textOf(const char *what, int code) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   return std::string(what) + ": " + text;
+}
+
+/// Returns how many processes a launcher says that it started with this one; 0
+/// where none says it.
+inline long launched() {
+  for (const char *name :
+       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (const char *text = std::getenv(name); text && *text)
+      return std::strtol(text, nullptr, 10);
+  return 0;
+}
+
+/// Where launcher and MPI do not know each other, MPI starts in each process as
+/// if it were the only one. Returns what to do then, else nothing.
+inline std::string whyAlone() {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  long count = launched();
+  if (ranks != 1 || count <= 1)
+    return "";
+  return "the launcher started " + std::to_string(count) +
+         " processes, but MPI knows this one alone: start them with the mpirun "
+         "of this MPI or, under Slurm, with 'srun --mpi=pmix' ('srun "
+         "--mpi=list' says whether it is there)";
 }
 
 /// Starts MPI if nobody did; in `text` what is missing. One that runs already
@@ -45,6 +70,8 @@ inline bool start(int needed, bool &isStarted, std::string &text) {
     return false;
   }
   isStarted = !isRunning;
+  if (isStarted && !(text = whyAlone()).empty())
+    return false;
   if (level >= (isRunning ? needed : MPI_THREAD_SERIALIZED))
     return true;
   text = isRunning ? "expected MPI to be started with MPI_THREAD_MULTIPLE"

@@ -1,0 +1,53 @@
+"""How much the machine does beside what is measured: the same little work, again and again, on two processors at once.
+
+The noise is how much longer the 80th percentile of its repetitions takes than the fastest tenth, on the worse processor.
+"""
+
+import multiprocessing
+import os
+import time
+
+REPETITIONS, PIECE = 60, 40_000
+BAR = 0.05
+
+
+def work():
+    total = 0
+    for i in range(PIECE):
+        total += i * i
+    return total
+
+
+def spread(processor):
+    try:
+        os.sched_setaffinity(0, {processor})
+    except OSError:
+        pass
+    times = []
+    for _ in range(REPETITIONS):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    times.sort()
+    return times[int(0.8 * REPETITIONS)] / times[REPETITIONS // 10] - 1
+
+
+_pool = None
+
+
+def now():
+    global _pool
+    processors = sorted(os.sched_getaffinity(0))[:2]
+    if _pool is None:
+        _pool = multiprocessing.get_context("fork").Pool(len(processors))
+    return max(_pool.map(spread, processors, chunksize=1))
+
+
+def wait(args):
+    """The noise, once it is below the bar or the patience is over."""
+    end = time.monotonic() + args.patience
+    seen = now()
+    while seen > BAR and time.monotonic() < end:
+        time.sleep(1)
+        seen = now()
+    return seen
