@@ -366,10 +366,19 @@ bool Units::isKernel(unsigned unit) const {
   if (!nest->reductions.empty() || !nest->partials.empty())
     return false;
   auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
+  // Each op is asked once: a value that is used twice at each of many steps
+  // would be asked for as often as there are ways to it.
+  DenseMap<Operation *, bool> known;
   std::function<bool(Value)> follows = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    return op && isInside(op, unit) &&
-           (op == anchor || llvm::any_of(op->getOperands(), follows));
+    if (!op || !isInside(op, unit))
+      return false;
+    if (op == anchor)
+      return true;
+    if (auto found = known.find(op); found != known.end())
+      return found->second;
+    bool does = llvm::any_of(op->getOperands(), follows);
+    return known[op] = does;
   };
   AffineExpr own;
   for (const LoopNest::Root &root : nest->roots) {

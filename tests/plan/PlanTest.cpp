@@ -282,6 +282,26 @@ TEST_F(PlanTest, C03_ASavedOutputIsNeverOverwritten) {
   }
 }
 
+TEST_F(PlanTest, ManyWaysThroughValuesThatAreUsedTwice) {
+  // 2^60 ways lead through what is added to the product; random numbers are
+  // made like that. What looks at each way would never come to an end.
+  const std::string of = " : " + kSquare + "\n";
+  std::string body = "%v0 = tandem.exp %x" + of;
+  for (int i = 1; i <= 60; ++i) {
+    std::string before = "%v" + std::to_string(i - 1);
+    body += "%v" + std::to_string(i) + " = tandem.mul " + before + ", " +
+            before + of;
+  }
+  body += "%p = tandem.matmul %x, %w : " + kSquare + ", " + kSquare + " -> " +
+          kSquare + "\n%y = tandem.add %v60, %p" + of;
+  auto planned = plan(module(function(
+      "step", value("x", "input \"x\"") + ", " + value("w", "param \"w\""),
+      value("", "output \"y\"") + ", " + value("", "update of \"w\""), body,
+      {"%y", "%w"})));
+  ASSERT_TRUE(planned) << problem;
+  checkAllPairs(*planned->getOps<func::FuncOp>().begin());
+}
+
 TEST_F(PlanTest, SamePlanEveryTime) {
   auto print = [&](unsigned seed) {
     auto module = plan(randomProgram(seed, 60));
