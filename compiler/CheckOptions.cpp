@@ -60,13 +60,7 @@ static void checkPipeline(const CompileOptions &options,
   if (options.optimizer.empty() && options.stopAfter.empty())
     wrong.emplace_back("--parallel=pp needs --optimizer: stages are trained");
   refuse(options.inference, "--inference");
-  refuse(StringRef(options.clip).starts_with("norm"), "--clip=norm");
-  refuse(!options.lossScale.empty(), "--loss-scale");
   refuse(options.tune.has_value(), "--tune");
-  refuse(!options.groups.empty(), "--group");
-  refuse(!options.lrSchedule.empty(), "--lr-schedule");
-  refuse(!options.ema.empty(), "--ema");
-  refuse(!options.swa.empty(), "--swa");
   auto targets = targetsOf(options);
   refuse(targets && targets->size() > 1, "several targets");
 }
@@ -316,6 +310,40 @@ static Status checkLoss(ModuleOp module, const CompileOptions &options) {
     return Status::success();
   return Status::usage("--loss: the model has no output '" + loss + "'" +
                        didYouMean(loss, known) + "; its outputs are " + all);
+}
+
+Status tandem::checkGroups(ModuleOp whole, const CompileOptions &options) {
+  std::vector<std::string> wrong;
+  std::string error;
+  auto optimizer = parseOptimizerSpec(options.optimizer, error);
+  auto graph = whole.lookupSymbol<func::FuncOp>("graph");
+  if (!optimizer || !graph)
+    return Status::success();
+  llvm::SmallVector<GroupSpec> before;
+  for (const std::string &text : options.groups) {
+    auto group = parseGroupSpec(text, *optimizer, error);
+    if (!group)
+      return Status::usage("--group: " + error);
+    bool hasMember = false, isShadowed = false;
+    for (unsigned i = 0, n = graph.getNumArguments(); i < n; ++i) {
+      RoleAttr role = roleOfArgument(graph, i);
+      StringRef name = role.getName();
+      if (role.getKind() != RoleKind::Param ||
+          !role.has(RoleAttr::kRequiresGrad) || !group->matches(name))
+        continue;
+      bool isTaken = llvm::any_of(
+          before, [&](const GroupSpec &one) { return one.matches(name); });
+      (isTaken ? isShadowed : hasMember) = true;
+    }
+    if (!hasMember)
+      wrong.push_back("group '" + group->pattern + "' has no member: " +
+                      (isShadowed ? "what it matches is of groups before it"
+                                  : "it matches no whole name of a param "
+                                    "that is trained"));
+    before.push_back(*std::move(group));
+  }
+  return wrong.empty() ? Status::success()
+                       : Status::usage(llvm::join(wrong, "; "));
 }
 
 Status tandem::checkAgainstModule(ModuleOp module,

@@ -26,6 +26,10 @@ llvm::SmallVector<TargetOption> targetOptions(const CompileOptions &options);
 /// the loss is none of its outputs.
 Status checkAgainstModule(mlir::ModuleOp module, const CompileOptions &options);
 
+/// Fails if a group of params has no member in the whole graph, which is about
+/// to be cut into stages.
+Status checkGroups(mlir::ModuleOp whole, const CompileOptions &options);
+
 /// Fails if an option is for another kind of target than the module's.
 Status checkAgainstTarget(mlir::ModuleOp module, const CompileOptions &options);
 

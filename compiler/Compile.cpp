@@ -482,6 +482,8 @@ static Result<Modules> runStages(ModuleOp whole, const CompileOptions &options,
   if (Status s = runPhases(whole, part, times); !s)
     return s;
   part.stopAfter = options.stopAfter;
+  if (Status s = checkGroups(whole, options); !s)
+    return s;
   // The module has it.
   part.mesh = part.parallel = part.shard = part.loss = "";
   part.save = part.offload = part.recompute = part.freeze = "";

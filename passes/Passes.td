@@ -503,7 +503,9 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
     there, and of a dynamic scale OPT.good, its updates in a row.
     With `tandem.accumulate` it uses the mean of the gradient and of those that
     were added up in OPT.sum:PARAM, whose number is OPT.summed:PARAM, and makes
-    both 0; `@accumulation` adds a gradient to them.
+    both 0; `@accumulation` adds a gradient to them. In a stage of a pipeline
+    `@norm` sets OPT.grad_norm to the norm of the stage's gradients, and `@update`
+    takes that of all stages from there.
   }];
   let statistics = [Statistic<"params", "params", "params that are updated">];
 }

@@ -3,6 +3,7 @@
 
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/UpdatePrograms.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -94,8 +95,7 @@ bool tandem::mayBeUndefined(func::FuncOp func, unsigned argument) {
   // Whoever asks for a graph of the gradients gives all cotangents.
   if (role.getKind() == RoleKind::Cotangent)
     return func.getName() != "grad_forward";
-  return role.getKind() == RoleKind::Grad &&
-         (func.getName() == "update" || func.getName() == "accumulation");
+  return role.getKind() == RoleKind::Grad && takesGradients(func.getName());
 }
 
 Definedness::Definedness(func::FuncOp func)

@@ -98,6 +98,14 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
       signalPassFailure();
   }
 
+  /// What the params share (rates, bias corrections) is computed once.
+  void simplify(func::FuncOp func) {
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(func);
+    eliminateCommonSubExpressions(rewriter, dominance, func);
+    simplifyOps(func);
+  }
+
   LogicalResult build(StringAttr optimizer, func::FuncOp forward) {
     ModuleOp module = getOperation();
     if (Operation *other = module.lookupSymbol("update"))
@@ -123,11 +131,12 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
       return failure();
     for (unsigned i = 0, n = update->getNumArguments(); i < n; ++i)
       params += roleOfArgument(*update, i).getKind() == RoleKind::Param;
-    // What the params share (rates, bias corrections) is computed once.
-    IRRewriter rewriter(&getContext());
-    DominanceInfo dominance(*update);
-    eliminateCommonSubExpressions(rewriter, dominance, *update);
-    simplifyOps(*update);
+    simplify(*update);
+    auto norm = builder.buildNorm();
+    if (failed(norm))
+      return failure();
+    if (*norm)
+      simplify(*norm);
     if (accumulates)
       builder.buildAccumulation();
     return success();

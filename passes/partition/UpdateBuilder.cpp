@@ -9,7 +9,6 @@
 #include "ir/Expr.h"
 #include "ir/Keys.h"
 #include "ir/Ops.h"
-#include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/ops/Composite.h"
 
@@ -105,8 +104,6 @@ void UpdateBuilder::addSum(StringRef param, RankedTensorType type,
 
 LogicalResult UpdateBuilder::collectSlots() {
   SmallVector<ArrayAttr> axes;
-  bool isStage =
-      Pipeline::of(backward->getParentOfType<ModuleOp>()).has_value();
   RoleIndex roles(forward);
   for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(backward, i);
@@ -201,9 +198,12 @@ Value UpdateBuilder::createStep(StringRef param) {
   return step;
 }
 
-void UpdateBuilder::checkGradients() {
+void UpdateBuilder::findUsed(bool clears) {
+  used.clear();
   for (auto [i, slot] : llvm::enumerate(params)) {
     Value gradient = func.getArgument(params.size() + i);
+    if (accumulates && clears)
+      clearSum(i);
     if (accumulates)
       gradient = meanOf(i, gradient);
     if (scaling) {
@@ -215,15 +215,27 @@ void UpdateBuilder::checkGradients() {
     }
     used.push_back(gradient);
   }
-  if (!findsNorm())
-    return;
+}
+
+Value UpdateBuilder::normOfUsed() {
   SmallVector<UpdateGradient> all;
   for (auto [gradient, slot] : llvm::zip_equal(used, gradients))
     all.push_back({gradient, slot.role.getSharding()});
-  norm = createNorm(builder, loc, all);
+  return createNorm(builder, loc, all);
+}
+
+void UpdateBuilder::checkGradients() {
+  findUsed(/*clears=*/true);
+  if (!findsNorm())
+    return;
+  if (isStage) {
+    norm = argument(stateName("grad_norm"));
+  } else {
+    norm = normOfUsed();
+    updates[stateName("grad_norm")] =
+        Expr(builder, loc, norm).cast(builder.getF32Type());
+  }
   isFinite = createIsFinite(builder, loc, norm);
-  updates[stateName("grad_norm")] =
-      Expr(builder, loc, norm).cast(builder.getF32Type());
   Expr skipped(builder, loc, argument(stateName("skipped")));
   updates[stateName("skipped")] =
       select({builder, loc, isFinite}, skipped, skipped + 1.0);
@@ -249,9 +261,7 @@ void UpdateBuilder::updateScale() {
   updates[stateName("good")] = select(isGood, select(grows, none, count), none);
 }
 
-/// The mean of the gradients that were added up and this one, all of which are
-/// used up. In the type of the sum: it is rounded once.
-Value UpdateBuilder::meanOf(size_t i, Value gradient) {
+void UpdateBuilder::clearSum(size_t i) {
   StringRef param = params[i].role.getName();
   Expr sum(builder, loc, argument(stateName("sum", param)));
   Expr summed(builder, loc, argument(stateName("summed", param)));
@@ -268,6 +278,15 @@ Value UpdateBuilder::meanOf(size_t i, Value gradient) {
   };
   clear("sum", sum);
   clear("summed", summed);
+}
+
+/// The mean of the gradients that were added up and this one. In the type of
+/// the sum: it is rounded once.
+Value UpdateBuilder::meanOf(size_t i, Value gradient) {
+  StringRef param = params[i].role.getName();
+  Expr sum(builder, loc, argument(stateName("sum", param)));
+  Expr summed(builder, loc, argument(stateName("summed", param)));
+  Expr count = summed + 1.0;
   if (parts[i])
     sum = sum.reduceSum({0});
   Type type = sum.type().getElementType();
@@ -388,5 +407,30 @@ func::FuncOp UpdateBuilder::buildAccumulation() {
     needs[summed] = builder.getArrayAttr(builder.getStrArrayAttr({param}));
   }
   setResults();
+  return func;
+}
+
+FailureOr<func::FuncOp> UpdateBuilder::buildNorm() {
+  if (!isStage || !findsNorm())
+    return func::FuncOp();
+  std::string name = stateName("grad_norm");
+  SmallVector<Slot> arguments(params);
+  arguments.append(gradients);
+  for (const Slot &state : states)
+    if (StringRef other = state.role.getName();
+        other.starts_with(stateName("sum")) || other == stateName("scale") ||
+        other == name)
+      arguments.push_back(state);
+  builder.setInsertionPointAfter(func);
+  func = createGraphFunction(builder, backward.getLoc(), "norm", arguments, {});
+  roles.emplace(func);
+  updates.clear();
+  needs.clear();
+  builder.setInsertionPointToStart(&func.getBody().front());
+  findUsed(/*clears=*/false);
+  updates[name] = Expr(builder, loc, normOfUsed()).cast(builder.getF32Type());
+  setResults();
+  if (failed(decomposeComposites(func)))
+    return failure();
   return func;
 }

@@ -20,6 +20,7 @@
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 
+#include "ir/Pipeline.h"
 #include "ir/Signature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,16 +42,23 @@ class UpdateBuilder {
 public:
   UpdateBuilder(mlir::func::FuncOp forward, mlir::func::FuncOp backward,
                 UpdateSpec asked)
-      : forward(forward), backward(backward), asked(std::move(asked)),
-        spec(this->asked.optimizer), clip(this->asked.clip),
-        scaling(this->asked.scaling), accumulates(this->asked.accumulates),
-        builder(backward.getContext()),
+      : forward(forward), backward(backward),
+        isStage(Pipeline::of(backward->getParentOfType<mlir::ModuleOp>())
+                    .has_value()),
+        asked(std::move(asked)), spec(this->asked.optimizer),
+        clip(this->asked.clip), scaling(this->asked.scaling),
+        accumulates(this->asked.accumulates), builder(backward.getContext()),
         loc(mlir::NameLoc::get(builder.getStringAttr("update"),
                                backward.getLoc())) {}
 
   mlir::FailureOr<mlir::func::FuncOp> run();
   /// Behind run(): @accumulation, which adds gradients to their sums.
   mlir::func::FuncOp buildAccumulation();
+  /// Behind run(), of a stage of a pipeline: @norm, which sets the state
+  /// `grad_norm` to the norm of this stage's gradients. Whoever calls it sets
+  /// the state to that of all stages before @update, which reads it. Null where
+  /// nobody asks for the norm.
+  mlir::FailureOr<mlir::func::FuncOp> buildNorm();
 
 private:
   /// The type of a state of a param of this type; null if there is none.
@@ -78,7 +86,12 @@ private:
   /// The argument that is the param or state `name`.
   mlir::Value argument(llvm::StringRef name);
   mlir::Value meanOf(size_t i, mlir::Value gradient);
-  /// Finds the gradients that are used, their norm, and what follows from it.
+  /// Says that the sum of a param's gradients is used up.
+  void clearSum(size_t i);
+  /// Finds the gradients that are used; their sums are used up if `clears`.
+  void findUsed(bool clears);
+  mlir::Value normOfUsed();
+  /// The same, and what follows from the norm.
   void checkGradients();
   /// Finds the next scale, and how many updates in a row it has had.
   void updateScale();
@@ -113,6 +126,7 @@ private:
   void setResults();
 
   mlir::func::FuncOp forward, backward;
+  bool isStage; ///< of a pipeline
   UpdateSpec asked;
   const OptimizerSpec &spec;
   const std::optional<ClipSpec> &clip;

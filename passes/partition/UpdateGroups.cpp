@@ -31,7 +31,9 @@ LogicalResult UpdateBuilder::findGroups() {
   }
   bool isWrong = false;
   for (auto [k, group] : llvm::enumerate(asked.groups)) {
-    if (hasMember[k])
+    // What no param of a stage is of may have those of another one: whoever
+    // cuts the model has looked.
+    if (hasMember[k] || isStage)
       continue;
     isWrong = true;
     auto error = mlir::emitError(forward.getLoc())

@@ -3,6 +3,7 @@
 
 #include "ir/Keys.h"
 #include "ir/Signature.h"
+#include "ir/UpdatePrograms.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/plan/FormKernels.h"
 
@@ -75,8 +76,7 @@ ArrayAttr ConditionSearch::declared(unsigned result) {
 
 LogicalResult ConditionSearch::check() {
   bool failed = false;
-  bool isBackward =
-      func.getName() != "update" && func.getName() != "accumulation";
+  bool isBackward = !takesGradients(func.getName());
   auto checkNames = [&](Operation *op, ArrayAttr condition) {
     if (!condition)
       return;

@@ -13,6 +13,7 @@
 #include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
+#include "ir/UpdatePrograms.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -99,7 +100,7 @@ private:
 
 /// What the optimizer does with gradients; the rest is the model's.
 static bool isOfOptimizer(func::FuncOp func) {
-  return func.getName() == "update" || func.getName() == "accumulation";
+  return takesGradients(func.getName());
 }
 
 /// The first dimension of the first input that has one, and the second of the

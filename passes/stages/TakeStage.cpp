@@ -5,6 +5,7 @@
 
 #include "ir/Ops.h"
 #include "ir/Pipeline.h"
+#include "ir/UpdateAttributes.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -114,6 +115,11 @@ LogicalResult Taker::findLoss() {
            << "output to differentiate, and there is no '" << loss << "'";
   Value value = terminator->getOperand(*index);
   auto *maker = value.getDefiningOp();
+  Type element = getElementTypeOrSelf(value);
+  if (module->hasAttr(kLossScaleAttr) && !element.isF32() && !element.isF64())
+    return mlir::emitError(value.getLoc())
+           << "'" << kLossScaleAttr << "' needs a loss of f32 or f64, but '"
+           << loss << "' has type " << value.getType();
   if (maker && !flow.isFloating(maker) && stageOf(maker) == pipeline.stages - 1)
     return success();
   return mlir::emitError(value.getLoc())

@@ -216,7 +216,7 @@ LogicalResult Agreement::check() {
   }
   if (joint)
     gradients(*joint, *joint);
-  for (StringRef name : {"backward", "update", "accumulation", "step",
+  for (StringRef name : {"backward", "update", "accumulation", "norm", "step",
                          "accumulate", "grad_forward", "grad_backward"}) {
     auto other = program(name);
     if (!other)

@@ -14,8 +14,9 @@ using namespace mlir;
 using namespace tandem;
 
 static constexpr StringRef programNames[] = {
-    "evaluate", "prepare",    "forward",      "backward",     "update",
-    "step",     "accumulate", "accumulation", "grad_forward", "grad_backward"};
+    "evaluate", "prepare",      "forward",      "backward",
+    "update",   "step",         "accumulate",   "accumulation",
+    "norm",     "grad_forward", "grad_backward"};
 
 const ArrayRef<StringRef> tandem::kProgramNames = programNames;
 

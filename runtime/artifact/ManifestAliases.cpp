@@ -97,8 +97,8 @@ private:
     only((isBackward(program) || takesGradients(program.name)) &&
              (slot.role == Role::Update || slot.role == Role::Grad),
          !slot.needs.empty(), at, "needs",
-         "a gradient or update of a backward, or an update of 'update' or "
-         "'accumulation'");
+         "a gradient or update of a backward, or an update of 'update', "
+         "'accumulation' or 'norm'");
     if (!slot.alias)
       return;
     const Slot *output = result(slot.alias->output);

@@ -7,9 +7,10 @@
 namespace tandem::artifact {
 
 /// True of what is called with gradients, of which any may be undefined:
-/// "update", and "accumulation", which adds them to their sums.
+/// "update"; "accumulation", which adds them to their sums; and "norm", by
+/// which stages of a pipeline find that of all gradients.
 inline bool takesGradients(std::string_view program) {
-  return program == "update" || program == "accumulation";
+  return program == "update" || program == "accumulation" || program == "norm";
 }
 
 } // namespace tandem::artifact

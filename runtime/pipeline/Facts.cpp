@@ -46,7 +46,10 @@ std::string textOf(const runtime::Model &model) {
   const artifact::Value *loss =
       manifest.loss.empty() ? nullptr : manifest.findOutput(manifest.loss);
   text << "stage " << own.stage << ' ' << own.digest << ' '
-       << (loss ? int(loss->dtype) : 0) << ' ' << manifest.loss << '\n';
+       << (loss ? int(loss->dtype) : 0) << ' '
+       << (manifest.findProgram("norm") != nullptr) << ' '
+       << (manifest.findValue(scaleOf(manifest)) != nullptr) << ' '
+       << manifest.loss << '\n';
   for (const std::string &name : own.takes)
     text << "takes " << (backward && has(backward->results, Role::Grad, name))
          << ' ' << describe(*manifest.findValue(name)) << '\n';
@@ -71,7 +74,8 @@ Status read(const std::string &text, std::vector<StageFacts> &all) {
       if (number >= all.size() || !all[number].digest.empty())
         return Status::usage("two ranks have stage " + std::to_string(number));
       current = &all[number];
-      words >> current->digest >> type >> std::ws;
+      words >> current->digest >> type >> current->hasNorm >>
+          current->hasScale >> std::ws;
       std::getline(words, current->lossName);
       current->lossType = artifact::DType(type);
     } else if (current) {

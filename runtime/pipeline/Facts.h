@@ -16,10 +16,18 @@ struct Crossing {
   bool hasGradient = false;
 };
 
+/// Returns what the state is called that the loss is multiplied by, where there
+/// is one.
+inline std::string scaleOf(const artifact::Manifest &manifest) {
+  return manifest.optimizer + ".scale";
+}
+
 struct StageFacts {
   std::string digest; ///< empty: no rank has the stage
   std::string lossName;
   artifact::DType lossType = artifact::DType::F32; ///< of the last stage
+  bool hasNorm = false;  ///< its update needs the norm of all gradients
+  bool hasScale = false; ///< it has the scale of the loss
   std::vector<Crossing> takes, gives;
 };
 

@@ -19,6 +19,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,9 +60,16 @@ public:
 
   /// Sends batches through all stages, and adds up gradients; with `updates`,
   /// updates by their mean and that of earlier calls. `losses` gets that of
-  /// each batch, on all ranks.
+  /// each batch, on all ranks. Where the norm of the gradients is looked at,
+  /// stages update when all of them have theirs; if it is not finite, no stage
+  /// does.
   Status train(int64_t batches, bool updates, const GiveBatch &give,
                std::vector<double> &losses);
+
+  /// True if updates look at the norm of the gradients.
+  bool hasNorm() const;
+  /// Returns that of the last update, the same on all ranks; nothing before.
+  std::optional<double> norm() const;
 
   /// Returns how many batches were at most under way in a stage of this rank.
   int64_t mostLive(int64_t stage) const;

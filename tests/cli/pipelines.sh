@@ -149,8 +149,7 @@ refused() { # TEXT [options]
 }
 refused "needs an axis 'pipe'" --mesh=data=2 --parallel=pp
 refused "expected 'pp' among" --mesh=pipe=2,data=2 --parallel=ddp
-refused 'clip=norm' --mesh=pipe=2 --parallel=pp --clip=norm:1
-refused 'loss-scale' --mesh=pipe=2 --parallel=pp --loss-scale=8
+refused "'z' has no member" --mesh=pipe=2 --parallel=pp --group=z:lr=0.1
 refused "but got 'pp:0'" --mesh=pipe=2 --parallel=pp:0
 expect 2 "several artifacts" "$bin/tandem" inspect "$examples/digits/mlp.mlir" \
   --mesh=pipe=2 --parallel=pp --optimizer=sgd:lr=0.1

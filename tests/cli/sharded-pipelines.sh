@@ -67,6 +67,35 @@ compile turns gpt.mlir --mesh=pipe=2,data=2 --parallel=pp:2+ddp
 over 4 train turns.tdm "${gpt[@]}" --log turns.jsonl
 near turns.jsonl gpt.jsonl
 
+# X07, X08: the norm, the scale and the rate are those of one process. A row of
+# data that is no number leaves out the update of all stages.
+update=(--clip=norm:0.5 --loss-scale=dynamic:init=1024
+  --lr-schedule=cosine:warmup=2,total=8 --ema=0.9 --group='fc1.*:lr=1e-3')
+compile plain "$examples/digits/mlp.mlir" --accumulate "${update[@]}"
+compile normed "$examples/digits/mlp.mlir" --mesh=pipe=2,data=2 \
+  --parallel=pp+ddp "${update[@]}"
+awk 'BEGIN { for (r = 0; r < 1437; ++r) for (c = 0; c < 64; ++c)
+  printf "%s%s", r == 250 && c == 5 ? "nan" : (r * c) % 17,
+    c == 63 ? "\n" : "," }' >nan.csv
+nan=(--data x=@nan.csv:header=no --data labels=@"$data/train_labels.npy"
+  --accumulate=4 --no-shuffle --steps=16 --on-nan=skip)
+over 1 train plain.tdm "${nan[@]}" --log plain.jsonl --save plain.safetensors
+over 4 train normed.tdm "${nan[@]}" --log normed.jsonl --save normed.safetensors
+grep -q 'its update is left out' <<<"$out" || fail "nothing was said: $out"
+# numbers LOG: all but the time, and the NaN of a loss.
+numbers() { sed -E 's/"seconds": ?[^,}]*//; s/nan|null/-1/g; s/true/1/g;
+  s/[^-+.e0-9]+/ /g' "$1"; }
+grep -q '"skipped": true' normed.jsonl || fail "$(cat normed.jsonl)"
+grep -q '"loss_scale": 512' normed.jsonl || fail "$(cat normed.jsonl)"
+[ "$(grep -c grad_norm normed.jsonl)" = 4 ] || fail "$(cat normed.jsonl)"
+paste <(numbers plain.jsonl) <(numbers normed.jsonl) | awk '
+  { for (i = 1; i <= NF / 2; ++i) { d = $i - $(i + NF / 2); if (d < 0) d = -d
+      if (NF % 2 || d > 2e-5 * ($i < 0 ? -$i : $i) + 1e-9) bad = 1 } }
+  END { exit bad || NR != 16 }' ||
+  fail "$(paste plain.jsonl normed.jsonl)"
+expect 2 'compile with --clip=norm' "$mpi" 4 60 "$bin/tandem-run" train \
+  zero1.tdm "${rows[@]}" --steps 4 --on-nan=skip
+
 # How many processes; and files of two compilations.
 expect 2 'expected 4 processes' "$mpi" 2 60 "$bin/tandem-run" train ddp.tdm \
   "${rows[@]}" --steps 1

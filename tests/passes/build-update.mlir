@@ -172,3 +172,22 @@ module @sums attributes {tandem.optimizer = "sgd", tandem.accumulate} {
     return %dy : tensor<2xf32>
   }
 }
+
+// -----
+
+// A stage of a pipeline finds the norm of its own gradients, and its update reads
+// that of all stages. A group that none of its params is of may be another's.
+// CHECK-LABEL: module @stage
+// CHECK: func.func @update(
+// CHECK-SAME: %[[NORM:[a-z0-9]+]]: tensor<f32> {tandem.role = #tandem.role<state "sgd.grad_norm"
+// CHECK-NOT: sqrt
+// CHECK: tandem.compare le %[[NORM]]
+// CHECK: func.func @norm(
+// CHECK-SAME: -> (tensor<f32> {tandem.role = #tandem.role<update of "sgd.grad_norm">})
+// CHECK: tandem.sqrt
+module @stage attributes {tandem.optimizer = "sgd", tandem.clip = "norm:1", tandem.groups = ["v:lr=0.1"], tandem.pipeline = {ranks = 2 : i64, stage = 0 : i64, stages = 2 : i64}} {
+  func.func @forward(%w: tensor<2xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<2xf32>
+  }
+}

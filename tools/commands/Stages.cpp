@@ -160,6 +160,7 @@ Status StageBatches::step(int64_t most, bool endsPass,
       return status;
     losses_.assign(losses.begin(), losses.end());
     pending_ = updates ? 0 : pending_ + count;
+    updated_ = updates;
   }
   double next = losses_.front();
   losses_.pop_front();

@@ -43,6 +43,8 @@ public:
 
   /// True unless losses are left of batches that are done.
   bool isBetween() const { return losses_.empty(); }
+  /// True if the last batch was the last one of an update.
+  bool endedUpdate() const { return losses_.empty() && updated_; }
   /// How many batches were added up since the last update.
   int64_t pending() const { return pending_; }
 
@@ -56,6 +58,7 @@ private:
   pipeline::Pipeline *stages_ = nullptr;
   std::deque<double> losses_;
   int64_t batches_ = 1, pending_ = 0;
+  bool updated_ = false; ///< behind those that are done
 };
 
 } // namespace tandem::commands

@@ -20,8 +20,6 @@ Status Trainer::findStagePrograms() {
   };
   if (!options_.eval.empty())
     return refuse("--eval");
-  if (options_.onNaN == "skip")
-    return refuse("--on-nan=skip");
   if (!options_.initFrom.empty())
     return refuse("--init-from");
   if (!options_.model.profile.empty())
@@ -48,7 +46,9 @@ Status Trainer::stepOfStages(std::span<const int64_t> order) {
         order.subspan(size_t((position.step + i) * batch), size_t(batch)));
     return data_->arguments();
   };
-  return batches_.step(most, most == ofPass, give, loss_);
+  if (Status status = batches_.step(most, most == ofPass, give, loss_); !status)
+    return status;
+  return updates_.take(models(), batches_.endedUpdate(), stages_->norm());
 }
 
 } // namespace tandem::commands

@@ -309,6 +309,11 @@ Status Trainer::start() {
                   : updates_.begin(model_, together, options_.onNaN == "skip");
       !status)
     return status;
+  if (stages_)
+    if (Status status = updates_.beginStages(models(), stages_->hasNorm(),
+                                             options_.onNaN == "skip");
+        !status)
+      return status;
   if (Status status = setEnd(); !status)
     return status;
   if (Status status = agreeWithRanks(); !status)

@@ -52,7 +52,7 @@ Status Trainer::checkLoss(std::span<const int64_t> rows) {
 /// Says why the last step left out its update, where the loss did not.
 Status Trainer::sayFirstSkipped(std::span<const int64_t> rows) {
   std::string text = updates_.firstSkipped(result_.position.totalSteps);
-  if (std::isfinite(result_.lastLoss)) {
+  if (!stages_ && std::isfinite(result_.lastLoss)) {
     auto found = whatIsNotFinite(model_, *data_, rows);
     if (!found)
       return std::move(found).status().in(text);

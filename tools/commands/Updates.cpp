@@ -31,15 +31,8 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
   if (batches > 1 && !manifest.findProgram("accumulate"))
     return Status::usage("--accumulate needs an artifact with the program "
                          "'accumulate': compile with --accumulate");
-  normName_ = optimizerState(manifest, "grad_norm");
-  skippedName_ = optimizerState(manifest, "skipped");
-  scaleName_ = optimizerState(manifest, "scale");
-  rateName_ = optimizerState(manifest, "rate");
-  if (canSkip && skippedName_.empty())
-    return Status::usage(
-        "--on-nan=skip needs an artifact whose steps can leave "
-        "out their update: compile with --clip=norm:N or "
-        "--loss-scale");
+  if (canSkip && optimizerState(manifest, "skipped").empty())
+    return skipNeeds();
   // Each parameter counts for itself; those that no step moves never do.
   for (const artifact::Value &value : manifest.values) {
     if (!value.name.starts_with(manifest.optimizer + ".summed:"))
@@ -49,6 +42,52 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
       return status;
     pending_ = std::max(pending_, static_cast<int64_t>(number));
   }
+  return findStates(model);
+}
+
+Status Updates::skipNeeds() const {
+  return Status::usage("--on-nan=skip needs an artifact whose steps can leave "
+                       "out their update: compile with --clip=norm:N or "
+                       "--loss-scale");
+}
+
+Status Updates::beginStages(std::span<const runtime::Model> stages,
+                            bool hasNorm, bool canSkip) {
+  if (canSkip && !hasNorm)
+    return skipNeeds();
+  for (const runtime::Model &model : stages)
+    if (model.hasProgram("update"))
+      return findStates(model);
+  return Status::success();
+}
+
+Status Updates::take(std::span<const runtime::Model> stages, bool updated,
+                     std::optional<double> norm) {
+  norm_.reset();
+  wasSkipped_ = false;
+  if (!updated)
+    return Status::success();
+  int64_t before = skipped_;
+  for (const runtime::Model &model : stages)
+    if (model.hasProgram("update")) {
+      if (Status status = read(model); !status)
+        return status;
+      break;
+    }
+  // A rank may have no stage with a parameter, and knows the norm.
+  norm_ = norm;
+  wasSkipped_ = norm && !std::isfinite(*norm);
+  skipped_ = before + wasSkipped_;
+  return Status::success();
+}
+
+/// Finds the optimizer's states that say how updates go.
+Status Updates::findStates(const runtime::Model &model) {
+  const artifact::Manifest &manifest = model.manifest();
+  normName_ = optimizerState(manifest, "grad_norm");
+  skippedName_ = optimizerState(manifest, "skipped");
+  scaleName_ = optimizerState(manifest, "scale");
+  rateName_ = optimizerState(manifest, "rate");
   // Until the next update the rate is that of the last one, if there was one.
   double updates = 0, rate = 0;
   if (Status status =

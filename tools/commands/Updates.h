@@ -24,10 +24,20 @@ public:
   /// whose steps can leave out theirs.
   Status begin(const runtime::Model &model, int64_t batches, bool canSkip);
 
+  /// The same of the stages of this rank, whose updates look at the norm of all
+  /// gradients if `hasNorm`.
+  Status beginStages(std::span<const runtime::Model> stages, bool hasNorm,
+                     bool canSkip);
+
   /// Runs a batch, with an update where it is the last of its accumulation or
   /// of the pass.
   Status run(runtime::Model &model, std::span<const runtime::Argument> inputs,
              const runtime::Destination &loss, bool endsPass);
+
+  /// Of stages: takes what the last batch did; `norm` is that of its update, if
+  /// it had one, by which that was made.
+  Status take(std::span<const runtime::Model> stages, bool updated,
+              std::optional<double> norm);
 
   /// Returns whether the last batch left out the update that it had.
   bool wasSkipped() const { return wasSkipped_; }
@@ -45,6 +55,8 @@ public:
 
 private:
   Status read(const runtime::Model &model);
+  Status findStates(const runtime::Model &model);
+  Status skipNeeds() const;
 
   std::string normName_, skippedName_, scaleName_, rateName_;
   std::optional<double> rate_; ///< of the last update, by a schedule

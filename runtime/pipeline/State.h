@@ -1,0 +1,105 @@
+//===- State.h - what a rank of a pipeline has ----------------------------===//
+//
+// A batch that is under way in a stage keeps its inputs, what it took from the
+// stage before and what it gave, since the backward may read all of these where
+// they lie. A stage has at most as many batches under way as there are stages
+// from it to the end, so memory is made for the first batches and used again.
+// Internal to the pipeline.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_PIPELINE_STATE_H
+#define TANDEM_RUNTIME_PIPELINE_STATE_H
+
+#include "runtime/pipeline/Facts.h"
+#include "runtime/pipeline/Pack.h"
+#include "runtime/pipeline/Pipeline.h"
+#include "runtime/pipeline/Schedule.h"
+
+#include <map>
+#include <tuple>
+
+namespace tandem::pipeline {
+
+using artifact::Program;
+using artifact::Slot;
+using runtime::Tensor;
+using Tensors = std::vector<Tensor>;
+
+inline Result<Tensor> tensorFor(const Slot &slot) {
+  return Tensor::zeros(slot.dtype, slot.shape);
+}
+
+/// A batch between its forward and its backward.
+struct Flight {
+  runtime::Context context;
+  Tensors inputs;
+  std::unique_ptr<Buffer> taken, given;
+};
+
+/// A stage of this rank.
+struct Stage {
+  int64_t number = 0;
+  runtime::Model *model = nullptr;
+  const Program *backward = nullptr; ///< null: nothing has a gradient
+  bool updates = false;              ///< it has parameters
+  bool hasNorm = false;              ///< and its update needs that of all
+  bool isLast = false;
+  std::vector<const Slot *> inputs; ///< of the model
+  std::vector<comm::Shard> pieces;  ///< of each, what this rank has
+  /// What goes forward, and the gradients of these that go back.
+  Pack takes, gives, takesBack, givesBack;
+  std::vector<const Slot *> gradients; ///< of parameters
+  Tensors gradient;                    ///< memory for each
+  Tensors last;                        ///< those that the update is by
+  Tensor loss, one;
+  std::map<int64_t, Flight> flights; ///< by the number of the batch
+  std::vector<Tensors> freeInputs;
+  int64_t mostLive = 0;
+};
+
+struct Pipeline::State {
+  std::vector<runtime::Model> models;
+  std::shared_ptr<comm::Communicator> world, group;
+  std::unique_ptr<comm::Communicator> line;
+  int64_t stageCount = 1, rankCount = 1;
+  std::string lossName;
+  artifact::DType lossType = artifact::DType::F32;
+  std::vector<Stage> stages;
+  bool hasNorm = false;
+  std::optional<double> norm;
+  /// The first stage that has the scale of the loss; none if it is not scaled.
+  std::optional<int64_t> scaleStage;
+
+  /// What came of others, or of this rank, by the work that it is for.
+  using Key = std::tuple<int64_t, int64_t, bool>;
+  std::map<Key, std::unique_ptr<Buffer>> arrived, toSend;
+  /// The schedules that were asked for, by the number of batches: this rank's.
+  std::map<int64_t, std::vector<Step>> schedules;
+
+  static Key keyOf(const Work &work) {
+    return {work.stage, work.batch, work.isBackward};
+  }
+  Stage &stage(int64_t number) { return stages[size_t(number / rankCount)]; }
+  /// The rank of the line that has a stage.
+  int rankOf(int64_t number) const { return int(number % rankCount); }
+  bool isHere(int64_t number) const { return rankOf(number) == line->rank(); }
+
+  Status connect();
+  Status prepare(const std::vector<StageFacts> &facts);
+  Status prepareStage(Stage &stage, const std::vector<StageFacts> &facts);
+  Result<const std::vector<Step> *> schedule(int64_t batches);
+  Status takeInputs(Stage &stage, const GiveBatch &give, int64_t batch,
+                    Flight &flight);
+  Status forward(const Work &work, const GiveBatch &give, double &loss);
+  Status backward(const Work &work, bool isUpdate);
+  Status useGradients(Stage &stage, const char *program,
+                      const Tensors &gradients);
+  Status scaleLoss();
+  Status update();
+  Status exchange(const Step &step);
+  Status hand(const Work &work);
+};
+
+} // namespace tandem::pipeline
+
+#endif
