@@ -22,12 +22,16 @@ KINDS = ["one", "ddp", "fsdp"]
 ROWS = dict(mlp=256, resnet8=32, gpt=8)
 # One of a name's options; batch norm of a rank's own rows is what PyTorch's DDP does, and what is compared.
 MORE = dict(resnet8=["--batch-norm=per-rank"])
-# `exec` behind it, a rank is on the processor with its number.
+# A rank is on the processor with its number.
 ON_OWN_PROCESSOR = 'exec taskset -c "${OMPI_COMM_WORLD_LOCAL_RANK:-0}" "$@"'
 
 
-def launcher(ranks):
-    words = ["sh", "-c", ON_OWN_PROCESSOR, "sh"]
+def realtime(args):
+    return ["chrt", "--fifo", "20"] if args.realtime else []
+
+
+def launcher(args, ranks):
+    words = ["sh", "-c", ON_OWN_PROCESSOR, "sh", *realtime(args)]
     if ranks == 1:
         return words
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
@@ -56,7 +60,7 @@ def prepare(args):
 class Tandem:
     def __init__(self, args, workload, kind):
         self.workload, self.peer, self.kind, self.ranks = workload, "tandem", kind, 1 if kind == "one" else RANKS
-        self.command = [*launcher(self.ranks), os.path.join(args.bin, "tandem-run"), "bench", artifact(args, workload, kind),
+        self.command = [*launcher(args, self.ranks), os.path.join(args.bin, "tandem-run"), "bench", artifact(args, workload, kind),
                         "--program=step", "--threads=1", "--json"]
 
     def turn(self, seconds):
@@ -100,7 +104,7 @@ class Torch:
                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
             with open(self.logs[rank], "w") as log:
                 self.processes.append(subprocess.Popen(
-                    ["taskset", "-c", str(rank), args.torch, program, workload, f"--mode={kind}", f"--rows={ROWS[workload]}"],
+                    ["taskset", "-c", str(rank), *realtime(args), args.torch, program, workload, f"--mode={kind}", f"--rows={ROWS[workload]}"],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env, preexec_fn=die_with_parent))
 
     def answer(self, seconds):

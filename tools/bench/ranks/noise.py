@@ -18,11 +18,11 @@ def work():
     return total
 
 
-def spread(processor):
-    try:
-        os.sched_setaffinity(0, {processor})
-    except OSError:
-        pass
+def spread(where):
+    processor, is_realtime = where
+    os.sched_setaffinity(0, {processor})
+    if is_realtime:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
     times = []
     for _ in range(REPETITIONS):
         begin = time.perf_counter()
@@ -35,19 +35,19 @@ def spread(processor):
 _pool = None
 
 
-def now():
+def now(args):
     global _pool
     processors = sorted(os.sched_getaffinity(0))[:2]
     if _pool is None:
         _pool = multiprocessing.get_context("fork").Pool(len(processors))
-    return max(_pool.map(spread, processors, chunksize=1))
+    return max(_pool.map(spread, [(p, args.realtime) for p in processors], chunksize=1))
 
 
 def wait(args):
     """The noise, once it is below the bar or the patience is over."""
     end = time.monotonic() + args.patience
-    seen = now()
+    seen = now(args)
     while seen > BAR and time.monotonic() < end:
         time.sleep(1)
-        seen = now()
+        seen = now(args)
     return seen
