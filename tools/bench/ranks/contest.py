@@ -22,8 +22,8 @@ KINDS = ["one", "ddp", "fsdp"]
 ROWS = dict(mlp=256, resnet8=32, gpt=8)
 # One of a name's options; batch norm of a rank's own rows is what PyTorch's DDP does, and what is compared.
 MORE = dict(resnet8=["--batch-norm=per-rank"])
-# A rank is on the processor with its number.
-ON_OWN_PROCESSOR = 'exec taskset -c "${OMPI_COMM_WORLD_LOCAL_RANK:-0}" "$@"'
+# A rank is on the processor with its number; one process is on each of them by turns, since they may differ.
+ON_OWN_PROCESSOR = 'exec taskset -c "${OMPI_COMM_WORLD_LOCAL_RANK:-$ONLY}" "$@"'
 
 
 def realtime(args):
@@ -58,14 +58,17 @@ def prepare(args):
 
 
 class Tandem:
+    turns = 0
+
     def __init__(self, args, workload, kind):
         self.workload, self.peer, self.kind, self.ranks = workload, "tandem", kind, 1 if kind == "one" else RANKS
         self.command = [*launcher(args, self.ranks), os.path.join(args.bin, "tandem-run"), "bench", artifact(args, workload, kind),
                         "--program=step", "--threads=1", "--json"]
 
     def turn(self, seconds):
-        with subprocess.Popen([*self.command, f"--seconds={seconds}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, preexec_fn=die_with_parent) as process:
+        self.turns += 1
+        with subprocess.Popen([*self.command, f"--seconds={seconds}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, ONLY=str(self.turns % RANKS)), preexec_fn=die_with_parent) as process:
             try:
                 out, err = process.communicate(timeout=60 + 10 * seconds)
             except subprocess.TimeoutExpired:

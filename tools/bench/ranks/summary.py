@@ -12,7 +12,7 @@ import statistics
 import noise
 from report import lines, markdown
 
-NAMES = {"one": "one process", "ddp": "ddp", "fsdp": "fsdp", "ddp-synchronized": "ddp, batch norm of all rows"}
+NAMES = {"one": "one process", "ddp": "ddp", "ddp-synchronized": "ddp, batch norm of all rows", "fsdp": "fsdp"}
 EFFICIENCY_BAR, MEMORY_BAR = 0.95, 0.8
 
 
@@ -43,7 +43,9 @@ def collect(args, losses):
     for turn in lines(os.path.join(args.out, "turns.jsonl")):
         if "step_ms" in turn:
             groups.setdefault((turn["workload"], turn["peer"], turn["parallel"], turn["ranks"]), []).append(turn)
-    runs = [run_of(turns) for turns in groups.values()]
+    workloads = list(dict.fromkeys(key[0] for key in groups))
+    runs = sorted((run_of(turns) for turns in groups.values()),
+                  key=lambda run: (workloads.index(run["workload"]), list(NAMES).index(run["parallel"]), run["peer"]))
     peers = lines(os.path.join(args.out, "peers.jsonl"))
     return dict(processor=processor(), date=args.date, version=args.version,
                 peer_version=peers[-1]["version"] if peers else None, runs=runs, efficiency=efficiencies(runs), losses=losses)
