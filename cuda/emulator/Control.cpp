@@ -129,6 +129,8 @@ void tandemEmulatorHostAccess(const void *data, size_t bytes, int isWrite) {
   m->hostAccess(reinterpret_cast<uintptr_t>(data), bytes, isWrite != 0);
 }
 
+void tandemEmulatorLookOn(int on) { Machine::thread().isLookingOn = on != 0; }
+
 void tandemEmulatorSetLogging(int on) {
   Locked m;
   m->report.setLogging(on != 0);

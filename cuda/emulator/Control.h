@@ -77,11 +77,10 @@ TANDEM_EMULATOR_API int tandemEmulatorSetConsistency(const char *consistency);
 /// when it runs, and with it the context; "lost:N", the device is lost at the
 /// n-th kernel launch; "module:N", the n-th module is not loaded; "driver:V",
 /// the driver has version V (1000 * major + 10 * minor); "init:CODE", cuInit
-/// returns CODE; "blas:V", "dnn:V", cuBLASLt or cuDNN has version V (10000 *
-/// major + 100 * minor); "algorithm:N", these find none for the n-th shape;
-/// "library:N", their n-th call fails; "fill:N", the n-th fill of memory is
-/// refused. Returns 0, or 1 for another text. Null:
-/// none.
+/// returns CODE; "blas:V", "dnn:V", "nccl:V", cuBLASLt, cuDNN or NCCL has
+/// version V (10000 * major + 100 * minor); "algorithm:N", these find none for
+/// the n-th shape; "library:N", their n-th call fails; "fill:N", the n-th fill
+/// of memory is refused. Returns 0, or 1 for another text. Null: none.
 TANDEM_EMULATOR_API int tandemEmulatorFail(const char *failure);
 
 /// Sets what the machine has; before cuInit. 0 devices: none.
@@ -100,6 +99,10 @@ TANDEM_EMULATOR_API int tandemEmulatorDelayNext(void *stream,
 /// is now, which moves when it waits.
 TANDEM_EMULATOR_API uint64_t tandemEmulatorEndTime(void);
 TANDEM_EMULATOR_API uint64_t tandemEmulatorHostTime(void);
+
+/// Says that this thread looks on (1), or no longer (0): that it asks whether
+/// work is done is no wait of the host.
+TANDEM_EMULATOR_API void tandemEmulatorLookOn(int on);
 
 /// Runs all that is queued, so that every race of it has been seen.
 TANDEM_EMULATOR_API void tandemEmulatorDrain(void);

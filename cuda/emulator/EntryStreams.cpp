@@ -28,7 +28,7 @@ CUresult refuseCaptured(const Event &event) {
 CUresult query(Machine &m, const OperationPtr &operation, Device &device) {
   ++m.report.counts.queries;
   if (operation && !operation->done) {
-    m.scheduler.need(*operation);
+    (void)m.scheduler.need(*operation);
     return device.error ? device.error : CUDA_ERROR_NOT_READY;
   }
   if (operation)

@@ -18,7 +18,8 @@ bool Failures::addOne(std::string_view text) {
     return false;
   for (auto [name, number] :
        {std::pair("driver", &driverVersion), std::pair("init", &initResult),
-        std::pair("blas", &blasVersion), std::pair("dnn", &dnnVersion)})
+        std::pair("blas", &blasVersion), std::pair("dnn", &dnnVersion),
+        std::pair("nccl", &ncclVersion)})
     if (kind == name) {
       if (n > 1000000)
         return false;

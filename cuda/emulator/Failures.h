@@ -34,7 +34,7 @@ public:
   int driverVersion = 0; ///< 0: as the machine has it
   int initResult = 0;    ///< what cuInit returns
   /// What the libraries say of themselves; 0: what they should be.
-  int blasVersion = 0, dnnVersion = 0;
+  int blasVersion = 0, dnnVersion = 0, ncclVersion = 0;
 
 private:
   bool addOne(std::string_view text);

@@ -59,6 +59,7 @@ struct ThreadState {
   driver::CUstreamCaptureMode captureMode =
       driver::CU_STREAM_CAPTURE_MODE_GLOBAL;
   bool inHostFunction = false;
+  bool isLookingOn = false; ///< what it sees done, the host has not waited for
 };
 
 class Machine {
@@ -88,6 +89,9 @@ public:
   OperationPtr submitOn(Stream &stream, Lane lane, Command command,
                         std::vector<OperationPtr> waitsFor);
   Lane newLane();
+  /// Runs an operation and what it waits for; where that is not for this
+  /// machine alone, lets other threads have it meanwhile.
+  void need(const OperationPtr &operation);
   /// The host waits; returns the device's state then.
   driver::CUresult await(const OperationPtr &operation, Device &device);
   /// The host waits for all streams of a device.

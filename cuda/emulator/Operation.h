@@ -39,6 +39,8 @@ struct Command {
   std::string what;      ///< "kernel 'add'", "copy to host", for messages
   uint64_t duration = 0; ///< nanoseconds of virtual time
   std::function<void(Execution &)> run;
+  /// True while it waits for what is no operation of this machine; null: never.
+  std::function<bool()> isHeld;
   Device *device = nullptr; ///< null: that of the stream it is submitted to
 };
 
@@ -66,6 +68,7 @@ struct Operation {
   Tick tick = 0;
   Clock clock;
   std::function<void(Execution &)> run; ///< null once done
+  std::function<bool()> isHeld;         ///< as the command's
   /// What it fails with when it runs; the device's context is lost then.
   driver::CUresult failure = driver::CUDA_SUCCESS;
   uint64_t start = 0, end = 0; ///< virtual time, nanoseconds

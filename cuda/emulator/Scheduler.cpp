@@ -52,6 +52,7 @@ void Scheduler::run(Operation &operation) {
   runner(*self);
   self->done = true;
   self->run = nullptr;
+  self->isHeld = nullptr;
   self->waitsFor.clear();
   for (Operation *other : self->waiting)
     if (--other->unmet == 0)
@@ -60,7 +61,7 @@ void Scheduler::run(Operation &operation) {
 }
 
 /// The target and all it waits for, directly or not, oldest first.
-void Scheduler::runWhatItNeeds(Operation &target) {
+bool Scheduler::runWhatItNeeds(Operation &target) {
   std::map<uint64_t, Operation *> needed{{target.order, &target}};
   std::vector<Operation *> open{&target};
   while (!open.empty()) {
@@ -70,34 +71,62 @@ void Scheduler::runWhatItNeeds(Operation &target) {
       if (!other->done && needed.emplace(other->order, other.get()).second)
         open.push_back(other.get());
   }
+  bool isDone = true;
   for (auto &[order, operation] : needed)
-    run(*operation);
+    if (operation->unmet || isHeld(*operation))
+      isDone = false;
+    else
+      run(*operation);
+  return isDone;
 }
+
+/// The first from `begin` to `end` that `suits` and is not held, or null.
+template <typename Iterator, typename Suits>
+static Operation *firstFree(const std::map<uint64_t, OperationPtr> &pending,
+                            Iterator begin, Iterator end, Suits suits) {
+  for (; begin != end; ++begin)
+    if (Operation *operation = pending.at(*begin).get();
+        suits(*operation) && !Scheduler::isHeld(*operation))
+      return operation;
+  return nullptr;
+}
+
+static bool any(const Operation & /*operation*/) { return true; }
 
 /// Of what is ready, the newest that is not on the target's stream; the
 /// newest of that stream where there is no other.
-void Scheduler::runOthersFirst(Operation &target) {
+bool Scheduler::runOthersFirst(Operation &target) {
   const unsigned stream = target.stream;
   while (!target.done) {
-    Operation *next = nullptr;
-    for (auto it = ready.rbegin(); it != ready.rend() && !next; ++it)
-      if (Operation *other = pending.at(*it).get(); other->stream != stream)
-        next = other;
-    run(next ? *next : *pending.at(*ready.rbegin()));
+    Operation *next = firstFree(
+        pending, ready.rbegin(), ready.rend(),
+        [&](const Operation &other) { return other.stream != stream; });
+    if (!next)
+      next = firstFree(pending, ready.rbegin(), ready.rend(), any);
+    if (!next)
+      return false;
+    run(*next);
   }
+  return true;
 }
 
-void Scheduler::runAtRandom(Operation &target) {
+bool Scheduler::runAtRandom(Operation &target) {
   while (!target.done) {
     auto it = std::next(ready.begin(),
                         static_cast<ptrdiff_t>(random() % ready.size()));
-    run(*pending.at(*it));
+    Operation *next = firstFree(pending, it, ready.end(), any);
+    if (!next)
+      next = firstFree(pending, ready.begin(), it, any);
+    if (!next)
+      return false;
+    run(*next);
   }
+  return true;
 }
 
-void Scheduler::need(Operation &target) {
+bool Scheduler::need(Operation &target) {
   if (target.done)
-    return;
+    return true;
   switch (chosen) {
   case Policy::Eager:
   case Policy::Lazy:
@@ -107,9 +136,10 @@ void Scheduler::need(Operation &target) {
   case Policy::Random:
     return runAtRandom(target);
   }
+  return true;
 }
 
 void Scheduler::drain() {
-  while (!ready.empty())
-    run(*pending.at(*ready.begin()));
+  while (Operation *next = firstFree(pending, ready.begin(), ready.end(), any))
+    run(*next);
 }

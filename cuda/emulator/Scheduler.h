@@ -31,17 +31,21 @@ public:
 
   /// Takes an operation whose `waitsFor` is set, in the order of submission.
   void submit(const OperationPtr &operation);
-  /// Runs until `target` is done.
-  void need(Operation &target);
-  /// Runs all.
+  /// Runs until `target` is done; false where something that it waits for is
+  /// held (Command::isHeld), and all else has run.
+  bool need(Operation &target);
+  /// Runs all but what is held, and what waits for that.
   void drain();
   bool isIdle() const { return pending.empty(); }
+  static bool isHeld(const Operation &operation) {
+    return operation.isHeld && operation.isHeld();
+  }
 
 private:
   void run(Operation &operation);
-  void runWhatItNeeds(Operation &target);
-  void runOthersFirst(Operation &target);
-  void runAtRandom(Operation &target);
+  bool runWhatItNeeds(Operation &target);
+  bool runOthersFirst(Operation &target);
+  bool runAtRandom(Operation &target);
 
   std::function<void(Operation &)> runner;
   Policy chosen = Policy::Eager;

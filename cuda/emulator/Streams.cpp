@@ -12,6 +12,9 @@
 #include "cuda/emulator/Graphs.h"
 #include "cuda/emulator/Machine.h"
 
+#include <chrono>
+#include <thread>
+
 using namespace tandem::emulator;
 using namespace tandem::cuda::driver;
 
@@ -140,6 +143,7 @@ OperationPtr Machine::submitOn(Stream &stream, Lane lane, Command command,
   operation->lane = lane;
   operation->tick = ++lanes[lane];
   operation->run = std::move(command.run);
+  operation->isHeld = std::move(command.isHeld);
   operation->clock = hostClock;
   operation->start = hostTime;
   for (const OperationPtr &other : waitsFor) {
@@ -171,14 +175,25 @@ void Machine::run(Operation &operation) {
 }
 
 void Machine::observe(const Operation &operation) {
+  if (thread().isLookingOn)
+    return;
   hostClock.join(operation.clock);
   hostTime = std::max(hostTime, operation.end);
+}
+
+void Machine::need(const OperationPtr &operation) {
+  // Every function of the driver has the lock once.
+  while (!scheduler.need(*operation)) {
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    lock.lock();
+  }
 }
 
 CUresult Machine::await(const OperationPtr &operation, Device &device) {
   ++report.counts.syncs;
   if (operation) {
-    scheduler.need(*operation);
+    need(operation);
     observe(*operation);
   }
   return device.error;
@@ -194,7 +209,7 @@ CUresult Machine::awaitDevice(Device &device) {
     last.push_back(operation);
   device.orphans.clear();
   for (const OperationPtr &operation : last) {
-    scheduler.need(*operation);
+    need(operation);
     observe(*operation);
   }
   return device.error;
