@@ -181,7 +181,11 @@ void CommandList::collect(std::span<const runtime::Action> actions,
     };
     if (actions[i] == runtime::skipLaunch)
       continue;
-    if (actions[i] == runtime::runKernel) {
+    if (actions[i] == runtime::runKernel && launch.isCollective()) {
+      if (!collectOverRanks(launch, places, command))
+        continue;
+      hasRanks |= command.kind != Command::Kind::Copy;
+    } else if (actions[i] == runtime::runKernel) {
       if (launch.work == 0)
         continue;
       for (int64_t position : launch.reads)
@@ -215,6 +219,25 @@ void CommandList::collect(std::span<const runtime::Action> actions,
     }
     list.push_back(std::move(command));
   }
+}
+
+/// False where nothing is to be done: a rank alone, and what has no elements,
+/// waits for nobody.
+bool CommandList::collectOverRanks(const Launch &launch,
+                                   std::span<const ByteRange> places,
+                                   Command &command) const {
+  const artifact::Collective &what = *launch.collective;
+  bool isAlone = artifact::groupSize(manifest.mesh, what.axes) == 1;
+  command.kind = isAlone               ? Command::Kind::Copy
+                 : what.communicates() ? Command::Kind::Collective
+                                       : Command::Kind::Slice;
+  if (launch.buffers.empty()) // a barrier
+    return !isAlone;
+  int from = static_cast<int>(launch.buffers[0]);
+  int to = static_cast<int>(launch.buffers[1]);
+  command.reads = {from};
+  command.writes = {to};
+  return what.elements > 0 && !(isAlone && places[from] == places[to]);
 }
 
 void CommandList::order(std::span<const ByteRange> places) {
@@ -309,12 +332,15 @@ void CommandList::spread(const Concurrency &concurrency, int firstExtra) {
   }
 }
 
-/// A device copies to the host, from it, and computes all at once: each way has
-/// a stream, on which a copy waits for what it reads and overwrites alone.
+/// A device copies to the host, from it, talks to others, and computes all at
+/// once: each has a stream, on which it waits for what it reads and overwrites
+/// alone.
 void CommandList::putCopiesAside(int firstFree) {
   for (Command &command : list)
     if (command.isToHost || command.isFromHost)
       command.stream = firstFree + (command.isFromHost ? 1 : 0);
+    else if (command.kind == Command::Kind::Collective)
+      command.stream = firstFree + copyStreams;
 }
 
 /// What a stream has waited for, as the last command of each stream that it
@@ -422,6 +448,10 @@ std::string CommandList::dump() const {
       break;
     case Command::Kind::Zero:
       text += "zero";
+      break;
+    case Command::Kind::Collective:
+    case Command::Kind::Slice:
+      text += spelling(program.launches[list[c].launch].collective->op);
       break;
     case Command::Kind::Library:
       text += "library '" + kernelOf(command).symbol + "'";

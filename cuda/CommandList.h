@@ -57,7 +57,14 @@ private:
 };
 
 struct Command {
-  enum class Kind : uint8_t { Kernel, Copy, Zero, Library };
+  enum class Kind : uint8_t {
+    Kernel,
+    Copy,
+    Zero,
+    Library,
+    Collective, ///< ranks wait for each other
+    Slice       ///< copies the rank's own piece
+  };
   Kind kind = Kind::Kernel;
   size_t launch = 0; ///< of the program
   /// Buffers of the program. A copy has one of each, zeros one written.
@@ -109,6 +116,12 @@ public:
   /// Copies to the host and from it have streams of their own, after all
   /// others.
   static constexpr int copyStreams = 2;
+  /// After those, collectives have one stream together, on which they run in
+  /// the order of the launches: all ranks have the same.
+  static constexpr int rankStreams = 1;
+
+  /// True if it has commands for which a rank must know the others.
+  bool needsRanks() const { return hasRanks; }
 
   /// Returns the list as text, a line for each command.
   std::string dump() const;
@@ -120,6 +133,9 @@ private:
   void order(std::span<const ByteRange> places);
   void reduce();
   void spread(const Concurrency &concurrency, int firstExtra);
+  bool collectOverRanks(const artifact::Launch &launch,
+                        std::span<const ByteRange> places,
+                        Command &command) const;
   void putCopiesAside(int firstFree);
   void addWaits();
   const artifact::Kernel &kernelOf(const Command &command) const;
@@ -129,6 +145,7 @@ private:
   const artifact::Program &program;
   std::vector<Command> list;
   std::vector<int> used, last;
+  bool hasRanks = false;
   /// For each command, a bit for each that must have run before it.
   std::vector<uint64_t> before;
   size_t words = 0; ///< of `before`, for one command

@@ -94,7 +94,8 @@ Context::~Context() {
 
 Status Context::check(CUresult result, const char *call) const {
   if (result == CUDA_SUCCESS)
-    return Status::success();
+    return wasGivenUp.load(std::memory_order_acquire) ? lostStatus()
+                                                      : Status::success();
   Status status = driver_->check(result, call);
   if (isFatal(result)) {
     std::lock_guard<std::mutex> lock(mutex);
@@ -107,8 +108,19 @@ Status Context::check(CUresult result, const char *call) const {
 
 Status Context::lostStatus() const {
   std::lock_guard<std::mutex> lock(mutex);
+  if (!given.ok())
+    return given;
   return Status::noDevice("device '" + toString(device_) +
                           "' is lost: " + cause);
+}
+
+void Context::lose(Status why) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (lost.load(std::memory_order_relaxed))
+    return;
+  given = std::move(why);
+  wasGivenUp.store(true, std::memory_order_release);
+  lost.store(true, std::memory_order_release);
 }
 
 bool Context::isCapturing(CUstream stream) const {

@@ -63,6 +63,21 @@ public:
     driver::CUstreamCaptureMode mode = driver::CU_STREAM_CAPTURE_MODE_RELAXED;
   };
 
+  /// Says that this thread looks on until it ends: what it learns of the
+  /// device's work it tells nobody (the emulator would take it for a wait).
+  class Background {
+  public:
+    explicit Background(const Context &context) : context(context) {
+      context.driver().lookOn(true);
+    }
+    ~Background() { context.driver().lookOn(false); }
+    Background(const Background &) = delete;
+    Background &operator=(const Background &) = delete;
+
+  private:
+    const Context &context;
+  };
+
   const Driver &driver() const { return *driver_; }
   const Driver *operator->() const { return driver_.get(); }
   /// The driver's functions.
@@ -80,11 +95,15 @@ public:
   int maxSharedBytes() const { return maxSharedBytes_; }
   bool hasPools() const { return hasPools_; }
 
-  /// Returns the status of `call`; a fatal error makes the device lost.
+  /// Returns the status of `call`; a fatal error makes the device lost. After
+  /// `lose`, success is that error, too: what was waited for is no result.
   Status check(driver::CUresult result, const char *call) const;
   bool isLost() const { return lost.load(std::memory_order_acquire); }
-  /// Returns "device 'cuda:0' is lost: ...".
+  /// Returns "device 'cuda:0' is lost: ...", or what `lose` was given.
   Status lostStatus() const;
+  /// Makes the device lost for a reason that the driver knows nothing of: work
+  /// that is queued on it will end without its results. The first one counts.
+  void lose(Status why) const;
   /// True while `stream` records a graph, or another does and nothing may be
   /// done on this one.
   bool isCapturing(driver::CUstream stream) const;
@@ -101,9 +120,10 @@ private:
   std::string name_;
   int major = 0, minor = 0, multiprocessors_ = 0, maxSharedBytes_ = 0;
   bool hasPools_ = false;
-  mutable std::atomic<bool> lost{false};
-  mutable std::mutex mutex; ///< of `cause`
+  mutable std::atomic<bool> lost{false}, wasGivenUp{false};
+  mutable std::mutex mutex; ///< of those below
   mutable std::string cause;
+  mutable Status given; ///< to `lose`
 };
 
 } // namespace tandem::cuda

@@ -34,7 +34,15 @@ Status CudaCode::run(const ProgramRun &run) {
   Plan &plan = *program.entries.front().plan;
   std::shared_ptr<Profile> profile =
       isCapturing ? nullptr : device.profile.get();
-  if (run.useGraph && !isCapturing && !profile &&
+  RankGroups *over = nullptr;
+  if (plan.commands().needsRanks()) {
+    Result<RankGroups *> found = ranksOver(run.communicators, isCapturing);
+    if (!found)
+      return std::move(found).status();
+    over = *found;
+  }
+  // The watch over collectives cannot look into a graph.
+  if (run.useGraph && !isCapturing && !profile && !over &&
       plan.commands().commands().size() > 1)
     return plan.launchGraph(stream);
 
@@ -49,7 +57,43 @@ Status CudaCode::run(const ProgramRun &run) {
       return std::move(side).status();
     streams[number] = *side;
   }
-  return plan.queue(streams, device.events, profile.get());
+  return plan.queue(streams, device.events, profile.get(), over);
+}
+
+Result<RankGroups *>
+CudaCode::ranksOver(const comm::MeshCommunicators *communicators,
+                    bool isCapturing) {
+  if (!communicators)
+    return Status::usage("a program over ranks has no communicator");
+  if (isCapturing)
+    return Status::unsupported("model '" + manifest.model +
+                               "': a program that ranks run together cannot "
+                               "be recorded as a graph");
+  if (ranks && &ranks->ranks() == communicators)
+    return ranks.get();
+  ranks.reset();
+  if (!word) {
+    Result<void *> memory = allocate(sizeof(int32_t), home, "a barrier");
+    if (!memory)
+      return memory.status();
+    word = *memory;
+    if (Status status = context.check(
+            context.call().memsetD8Async(reinterpret_cast<CUdeviceptr>(word), 0,
+                                         sizeof(int32_t), home),
+            "cuMemsetD8Async");
+        !status)
+      return status;
+    if (Status status = context.check(context.call().streamSynchronize(home),
+                                      "cuStreamSynchronize");
+        !status)
+      return status;
+  }
+  auto made = RankGroups::make(context, device.events, device.libraries,
+                               *communicators, manifest, word);
+  if (!made)
+    return std::move(made).status();
+  ranks = *std::move(made);
+  return ranks.get();
 }
 
 /// Makes the plan for the run the first of the program's, with its buffers

@@ -67,6 +67,9 @@ private:
   Status loadConstants();
   Status prepareCalls();
   Status reserveMemory();
+  /// What ranks do together goes over `communicators`; made at first.
+  Result<RankGroups *> ranksOver(const comm::MeshCommunicators *communicators,
+                                 bool isCapturing);
   Status find(Program &program, const runtime::ProgramRun &run,
               driver::CUstream stream, bool isCapturing);
   Result<void *> scratchOf(driver::CUstream stream, int number,
@@ -98,6 +101,8 @@ private:
   std::vector<Program> programs;
   std::vector<driver::CUstream> streams; ///< of the run
   std::vector<void *> given;             ///< the run's buffers with constants
+  std::unique_ptr<RankGroups> ranks;     ///< null before the first collective
+  void *word = nullptr;                  ///< of the device, for `ranks`
   char *constants = nullptr;
   int64_t scratchBytes = 0; ///< the most that a kernel wants
   /// By the caller's stream and the number in the program. Captured runs have

@@ -53,6 +53,8 @@ Result<Driver> Driver::open(const std::string &library) {
       ::dlsym(handle, "tandemEmulatorFirstError"));
   opened.hostAccess = reinterpret_cast<void (*)(const void *, size_t, int)>(
       ::dlsym(handle, "tandemEmulatorHostAccess"));
+  opened.setLookingOn =
+      reinterpret_cast<void (*)(int)>(::dlsym(handle, "tandemEmulatorLookOn"));
 
   CUresult result = opened->init(0);
   if (result == CUDA_ERROR_NO_DEVICE)

@@ -44,6 +44,13 @@ public:
       hostAccess(data, static_cast<size_t>(bytes), isWrite);
   }
 
+  /// Tells the emulator that this thread looks on: that it sees work done is no
+  /// wait of the program's.
+  void lookOn(bool on) const {
+    if (setLookingOn)
+      setLookingOn(on);
+  }
+
   /// Returns the status of `call` ("cuLaunchKernel"), which returned `result`:
   /// "cuLaunchKernel failed: CUDA_ERROR_... (the driver's words)".
   Status check(driver::CUresult result, const char *call) const;
@@ -58,6 +65,7 @@ private:
   // Of the emulator (Control.h):
   const char *(*firstError)() = nullptr;
   void (*hostAccess)(const void *, size_t, int) = nullptr;
+  void (*setLookingOn)(int) = nullptr;
 };
 
 /// True if the device cannot be used any more after such an error: every later

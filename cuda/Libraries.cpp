@@ -1,6 +1,6 @@
-//===- Libraries.cpp - cuBLASLt and cuDNN, opened at run time -------------===//
+//===- Libraries.cpp - cuBLASLt, cuDNN and NCCL, opened at run time -------===//
 //
-// BlasCall.cpp and DnnCall.cpp have the calls.
+// BlasCall.cpp, DnnCall.cpp and RankGroups.cpp have the calls.
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/Libraries.h"
@@ -60,8 +60,8 @@ static std::vector<std::string> namedFolders() {
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
     if (folder.empty())
       continue;
-    for (const char *below :
-         {"", "/nvidia/cu13/lib", "/nvidia/cublas/lib", "/nvidia/cudnn/lib"})
+    for (const char *below : {"", "/nvidia/cu13/lib", "/nvidia/cublas/lib",
+                              "/nvidia/cudnn/lib", "/nvidia/nccl/lib"})
       if (std::error_code error;
           std::filesystem::is_directory(folder + below, error))
         folders.push_back(folder + below + "/");
@@ -80,6 +80,9 @@ LibraryFiles LibraryFiles::installed() {
     if (std::string name = folder + "libcudnn.so.9";
         folder.empty() || std::filesystem::exists(name))
       files.dnn.push_back(std::move(name));
+    if (std::string name = folder + "libnccl.so.2";
+        folder.empty() || std::filesystem::exists(name))
+      files.nccl.push_back(std::move(name));
   }
   return files;
 }
@@ -98,8 +101,13 @@ std::vector<std::pair<std::string, Result<std::string>>> describeInstalled() {
     return "version " + text(version());
   };
   LibraryFiles files = LibraryFiles::installed();
+  Result<NcclLibrary> nccl = openNcclLibrary(files.nccl);
+  Result<std::string> found = nccl.status();
+  if (nccl)
+    found = "version " + text(size_t(nccl->version));
   return {{"cuBLASLt", describe(files.blas, "cublasLtGetVersion")},
-          {"cuDNN", describe(files.dnn, "cudnnGetVersion")}};
+          {"cuDNN", describe(files.dnn, "cudnnGetVersion")},
+          {"NCCL", std::move(found)}};
 }
 
 size_t usableWorkspace(int64_t bytes) {
@@ -173,6 +181,42 @@ Status Libraries::openDnn() {
     return status;
   dnnFunctions = table;
   return check(table.create(&dnnHandle), "cudnnCreate");
+}
+
+Result<NcclLibrary> openNcclLibrary(const std::vector<std::string> &files) {
+  Result<void *> opened = openFirst(files);
+  if (!opened)
+    return Status::unsupported(
+        "NCCL, by which GPUs compute together, is not there: " +
+        opened.status().message() +
+        " (TANDEM_CUDA_LIBRARIES names folders to look in)");
+  NcclLibrary made;
+  std::string missing;
+#define TANDEM_LIBRARY_FUNCTION(member, symbol, result, parameters)            \
+  find(*opened, #symbol, made.functions.member, missing);
+#include "cuda/NcclFunctions.def"
+#undef TANDEM_LIBRARY_FUNCTION
+  if (made.functions.getVersion)
+    (void)made.functions.getVersion(&made.version);
+  if (Status status = checkVersion("NCCL", size_t(made.version),
+                                   size_t(nccl::oldest), size_t(nccl::tooNew));
+      !status)
+    return status;
+  if (!missing.empty())
+    return Status::unsupported("NCCL " + text(size_t(made.version)) +
+                               " has no " + missing);
+  return made;
+}
+
+Status Libraries::openNccl() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (ncclFound.version)
+    return Status::success();
+  Result<NcclLibrary> opened = openNcclLibrary(files.nccl);
+  if (!opened)
+    return std::move(opened).status();
+  ncclFound = *opened;
+  return Status::success();
 }
 
 Libraries::~Libraries() {

@@ -1,10 +1,11 @@
-//===- Libraries.h - cuBLASLt and cuDNN, opened at run time ---------------===//
+//===- Libraries.h - cuBLASLt, cuDNN and NCCL, opened at run time ---------===//
 //
 // Makes calls of a vendor's library out of what an artifact says of a launch.
 // A library is opened when the first call of it is prepared, and stays open for
 // the rest of the process. No library, one that is too old, or one that has no
 // algorithm for a shape: then there is no call, and the launch's own kernel
-// runs.
+// runs. NCCL, by which ranks compute together (RankGroups.h), has nothing in
+// its place.
 //
 // A call is prepared when code is loaded: descriptors and algorithm are chosen
 // once, and a call that is queued allocates nothing. Only algorithms that give
@@ -16,6 +17,7 @@
 
 #include "cuda/Context.h"
 #include "cuda/LibraryApi.h"
+#include "cuda/NcclApi.h"
 #include "runtime/artifact/LibraryCall.h"
 
 #include <span>
@@ -25,13 +27,22 @@ namespace tandem::cuda {
 
 /// Files of the libraries, each by the names that are tried in turn.
 struct LibraryFiles {
-  std::vector<std::string> blas, dnn;
+  std::vector<std::string> blas = {}, dnn = {}, nccl = {};
 
   /// "libcublasLt.so.13", ...; before them what lies in the folders that the
   /// environment variable TANDEM_CUDA_LIBRARIES names, parted by ':', or below
   /// them as in Python's site-packages (nvidia/cublas/lib, ...).
   static LibraryFiles installed();
 };
+
+/// NCCL, opened.
+struct NcclLibrary {
+  nccl::Functions functions;
+  int version = 0; ///< as it counts
+};
+/// Opens the first of these files. Unsupported, with the cause, where none is
+/// there, or it is too old.
+Result<NcclLibrary> openNcclLibrary(const std::vector<std::string> &files);
 
 /// One launch as a call.
 class PreparedCall {
@@ -53,6 +64,10 @@ public:
   Libraries(const Libraries &) = delete;
   Libraries &operator=(const Libraries &) = delete;
   ~Libraries();
+
+  Status openNccl();
+  const nccl::Functions &nccl() const { return ncclFound.functions; }
+  int ncclVersion() const { return ncclFound.version; }
 
   /// Prepares a call that may use `workspaceBytes` of memory. Unsupported, with
   /// the cause, where the library cannot do it.
@@ -78,6 +93,7 @@ private:
   std::mutex mutex; ///< of opening
   library::BlasFunctions blasFunctions;
   library::DnnFunctions dnnFunctions;
+  NcclLibrary ncclFound;
 };
 
 /// Returns each library's name and, if it can be opened, "version 9.1"; else

@@ -157,6 +157,9 @@ CudaCode::~CudaCode() {
   programs.clear();
   // Nothing may run that uses what is given back.
   context.call().ctxSynchronize();
+  ranks.reset();
+  if (word)
+    device.memory.release(word, home, {});
   if (recorder)
     context.call().streamDestroy(recorder);
   for (auto &[key, memory] : scratch)
@@ -334,17 +337,22 @@ Status CudaCode::loadConstants() {
 /// Makes what runs must not make while a graph is captured.
 Status CudaCode::reserveMemory() {
   size_t awaited = 0;
-  bool hasCopies = false;
+  bool hasCopies = false, hasRanks = false;
   for (const artifact::Program &program : manifest.programs) {
     awaited = std::max(awaited, program.launches.size());
     hasCopies |= std::any_of(
         program.launches.begin(), program.launches.end(),
         [](const artifact::Launch &launch) { return launch.isCopy(); });
+    hasRanks |= std::any_of(
+        program.launches.begin(), program.launches.end(),
+        [](const artifact::Launch &launch) { return launch.isCollective(); });
   }
   int count = tags.streams();
   int all = count + concurrency.extraStreams;
-  if (hasCopies)
+  if (hasCopies || hasRanks)
     all += CommandList::copyStreams;
+  if (hasRanks)
+    all += CommandList::rankStreams;
   if (all > 1) {
     if (Result<CUstream> last = device.streams.at(all - 2); !last)
       return std::move(last).status();

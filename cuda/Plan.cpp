@@ -53,6 +53,11 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
       one.hasWorkspace = launch.library->workspace.has_value();
       if (one.hasWorkspace)
         bufferOf.push_back(static_cast<int>(*launch.library->workspace));
+    } else if (command.kind == Command::Kind::Collective ||
+               command.kind == Command::Kind::Slice) {
+      one.collective = &*launch.collective;
+      for (int64_t buffer : launch.buffers)
+        bufferOf.push_back(static_cast<int>(buffer));
     } else {
       bufferOf.push_back(command.writes.front());
       if (command.kind == Command::Kind::Copy)
@@ -76,6 +81,8 @@ Plan::~Plan() { dropGraph(); }
 
 std::string Plan::nameOf(const Command &command) const {
   const Launch &launch = program.launches[command.launch];
+  if (launch.isCollective())
+    return std::string(spelling(launch.collective->op));
   if (!launch.isCopy())
     return manifest.kernels[launch.kernel].symbol;
   return command.isToHost ? "copy to host" : "copy from host";
@@ -129,6 +136,23 @@ Status Plan::queueCall(const Bound &one, CUstream stream) {
   return one.call->queue(stream, all, one.hasWorkspace ? all.back() : nullptr);
 }
 
+Status Plan::queueOverRanks(const Bound &one, CUstream stream) {
+  const artifact::Collective &what = *one.collective;
+  const void *from = one.count ? values[one.first] : nullptr;
+  void *to = one.count ? values[one.first + 1] : nullptr;
+  if (what.communicates())
+    return ranks->queue(what, from, to, stream);
+  int64_t size = artifact::groupSize(manifest.mesh, what.axes);
+  int64_t bytes = what.elements / size * byteSize(what.dtype);
+  return context.check(
+      context.call().memcpyDtoDAsync(
+          at(one.first + 1),
+          at(one.first) + static_cast<CUdeviceptr>(
+                              bytes * ranks->ranks().placeIn(what.axes)),
+          static_cast<size_t>(bytes), stream),
+      "cuMemcpyDtoDAsync");
+}
+
 Status Plan::queueOne(size_t command, CUstream stream) {
   const Bound &one = bound[command];
   const Functions &call = context.call();
@@ -142,6 +166,8 @@ Status Plan::queueOne(size_t command, CUstream stream) {
         "cuLaunchKernel");
   if (one.call)
     return queueCall(one, stream);
+  if (one.collective)
+    return queueOverRanks(one, stream);
   if (one.isToHost || one.isFromHost) // pinned: the driver knows the address
     return context.check(call.memcpyAsync(at(one.first), at(one.first + 1),
                                           static_cast<size_t>(one.bytes),
@@ -175,7 +201,8 @@ Status Plan::queueTimed(size_t index, CUstream stream, Profile &profile) {
 }
 
 Status Plan::queue(std::span<const CUstream> streams, EventPool &events,
-                   Profile *profile) {
+                   Profile *profile, RankGroups *its) {
+  ranks = its;
   const std::vector<Command> &commands = list.commands();
   const Functions &call = context.call();
   auto waitFor = [&](int stream, CUevent event) {

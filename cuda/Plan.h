@@ -16,6 +16,7 @@
 #include "cuda/CommandList.h"
 #include "cuda/Events.h"
 #include "cuda/Libraries.h"
+#include "cuda/RankGroups.h"
 
 #include <functional>
 
@@ -52,16 +53,19 @@ public:
                const std::function<Result<void *>(int stream)> &scratch);
 
   /// Queues the commands; `streams[n]` is stream n. What was queued is joined
-  /// into stream 0 in any case. With a profile, each command is timed.
+  /// into stream 0 in any case. With a profile, each command is timed. `ranks`
+  /// may be null where no command needs them.
   Status queue(std::span<const driver::CUstream> streams, EventPool &events,
-               Profile *profile);
+               Profile *profile, RankGroups *ranks = nullptr);
 
   /// Launches the commands as a graph on `stream`; makes or updates it first if
-  /// that is needed.
+  /// that is needed. Not where commands need ranks.
   Status launchGraph(driver::CUstream stream);
 
 private:
   struct Bound {
+    /// A collective, or a slice; else null.
+    const artifact::Collective *collective = nullptr;
     const LoadedKernel *kernel = nullptr; ///< null: a call, a copy or zeros
     PreparedCall *call = nullptr;
     bool hasWorkspace = false; ///< the call; its last value
@@ -89,6 +93,7 @@ private:
   driver::CUDA_KERNEL_NODE_PARAMS kernelNode(const Bound &bound);
   driver::CUDA_MEMCPY3D copyNode(const Bound &bound) const;
   driver::CUDA_MEMSET_NODE_PARAMS zeroNode(const Bound &bound) const;
+  Status queueOverRanks(const Bound &bound, driver::CUstream stream);
   Status queueCall(const Bound &bound, driver::CUstream stream);
   Result<driver::CUgraph> recordCall(const Bound &bound);
   Status makeNode(size_t command, std::span<const driver::CUgraphNode> after);
@@ -105,8 +110,9 @@ private:
   const artifact::Program &program;
   CommandList list;
   driver::CUstream recorder;
-  std::vector<Bound> bound;   ///< for each command
-  std::vector<void *> values; ///< of all parameters
+  RankGroups *ranks = nullptr; ///< of the run
+  std::vector<Bound> bound;    ///< for each command
+  std::vector<void *> values;  ///< of all parameters
   std::vector<Mapped> maps;
   std::vector<void *> parameters;    ///< the address of each value or map
   std::vector<int> bufferOf;         ///< for each value; negative: scratch

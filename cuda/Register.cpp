@@ -17,9 +17,9 @@ using runtime::Backend;
 using runtime::Device;
 using runtime::DeviceKind;
 
-namespace {
-
-std::string emulatorPath() {
+std::string driverOf(bool isEmulated) {
+  if (!isEmulated)
+    return "libcuda.so.1";
   if (const char *set = std::getenv("TANDEM_CUDA_EMULATOR"); set && *set)
     return set;
   const std::string name = "libtandem-cuda-emulator.so";
@@ -33,6 +33,16 @@ std::string emulatorPath() {
         return path.lexically_normal().string();
   return name;
 }
+
+LibraryFiles filesOf(bool isEmulated) {
+  if (!isEmulated)
+    return LibraryFiles::installed();
+  // The emulator has functions of the libraries, too.
+  std::string path = driverOf(true);
+  return {{path}, {path}, {path}};
+}
+
+namespace {
 
 /// The driver of one kind of devices, opened once.
 struct SharedDriver {
@@ -64,15 +74,14 @@ Result<std::shared_ptr<Backend>> openOn(SharedDriver &shared,
 
 Result<std::shared_ptr<Backend>> openCuda(int index) {
   static SharedDriver shared;
-  return openOn(shared, "libcuda.so.1", {DeviceKind::Cuda, index},
-                LibraryFiles::installed());
+  return openOn(shared, driverOf(false), {DeviceKind::Cuda, index},
+                filesOf(false));
 }
 
 Result<std::shared_ptr<Backend>> openEmulator(int index) {
   static SharedDriver shared;
-  // The emulator has functions of the libraries, too.
-  std::string path = emulatorPath();
-  return openOn(shared, path, {DeviceKind::CudaEmu, index}, {{path}, {path}},
+  return openOn(shared, driverOf(true), {DeviceKind::CudaEmu, index},
+                filesOf(true),
                 "; the emulator comes with the package tandem-compiler, and "
                 "'ninja -C build tandem-cuda-emulator' builds it");
 }

@@ -47,8 +47,11 @@ TDM_EXPORT tdm_status tdm_comm_loopback(uint32_t ranks,
  * beside libtandem.so or where the system looks for libraries; a name with '/'
  * is a path. Every rank calls it. `argument` is the library's: of "mpi" an
  * MPI_Comm * to be duplicated, or null for all processes of the job; then MPI
- * is started, and ended with the communicator, if nobody did. A library that
- * cannot be opened is TDM_UNSUPPORTED. `options` may be null. */
+ * is started, and ended with the communicator, if nobody did. Of "nccl" an
+ * ncclComm_t *, which nobody else uses meanwhile and which is not ended, or
+ * null for the processes that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
+ * speak of. A library that cannot be opened is TDM_UNSUPPORTED. `options` may
+ * be null. */
 TDM_EXPORT tdm_status tdm_comm_open(const char *name, void *argument,
                                     const tdm_comm_options *options,
                                     tdm_comm **comm);

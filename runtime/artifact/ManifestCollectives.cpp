@@ -49,9 +49,6 @@ public:
 
   void check(const Launch &launch, const std::string &at) {
     const Collective &collective = *launch.collective;
-    if (manifest.target.kind != "cpu")
-      problems.add(at, "expected no collective for the target '" +
-                           manifest.target.kind + "'");
     if (launch.isCopy())
       problems.add(at, "expected it not on a copy");
     std::set<std::string> seen;

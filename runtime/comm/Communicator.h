@@ -47,6 +47,9 @@ public:
 
   virtual bool servesAnyThread() const = 0;
 
+  /// How long each call waits for another rank.
+  virtual Milliseconds limit() const = 0;
+
   /// The number of this rank.
   virtual int rank() const = 0;
   /// How many there are.

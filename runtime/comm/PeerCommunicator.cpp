@@ -31,7 +31,7 @@ public:
   PeerCommunicator(std::shared_ptr<Peers> peers, std::vector<int> members,
                    int tag, Milliseconds limit, bool overlaps)
       : peers(std::move(peers)), members(std::move(members)), tag(tag),
-        limit(limit), overlaps(overlaps) {
+        longest(limit), overlaps(overlaps) {
     own = static_cast<int>(std::find(this->members.begin(), this->members.end(),
                                      this->peers->rank()) -
                            this->members.begin());
@@ -39,6 +39,7 @@ public:
 
   int rank() const override { return own; }
   int ranks() const override { return static_cast<int>(members.size()); }
+  Milliseconds limit() const override { return longest; }
   bool servesAnyThread() const override {
     return overlaps && peers->servesAnyThread();
   }
@@ -222,7 +223,7 @@ public:
     for (int &member : chosen)
       member = members[size_t(member)];
     return std::unique_ptr<Communicator>(std::make_unique<PeerCommunicator>(
-        peers, std::move(chosen), peers->lastTag, limit, overlaps));
+        peers, std::move(chosen), peers->lastTag, longest, overlaps));
   }
 
   void fail(const std::string &reason) override { peers->fail(reason); }
@@ -274,7 +275,7 @@ private:
   Status exchange() {
     if (outgoing.empty() && incoming.empty())
       return Status::success();
-    return peers->exchange(tag, outgoing, incoming, limit);
+    return peers->exchange(tag, outgoing, incoming, longest);
   }
 
   /// Fills all ranks' pieces of `data` but the own one, which is there.
@@ -347,7 +348,7 @@ private:
   std::shared_ptr<Peers> peers;
   std::vector<int> members; ///< their numbers among the peers
   int own = 0, tag = 0;
-  Milliseconds limit;
+  Milliseconds longest;
   bool overlaps;
   // Kept, so that a step allocates nothing.
   std::vector<Outgoing> outgoing;

@@ -106,9 +106,11 @@ TEST(LibraryFiles, AreLookedForWhereTheVariableSays) {
   std::string folder = testing::TempDir() + "site-packages";
   fs::create_directories(folder + "/nvidia/cublas/lib");
   fs::create_directories(folder + "/nvidia/cudnn/lib");
+  fs::create_directories(folder + "/nvidia/nccl/lib");
   std::string blas = folder + "/nvidia/cublas/lib/libcublasLt.so.12";
   std::string dnn = folder + "/nvidia/cudnn/lib/libcudnn.so.9";
-  for (const std::string &name : {blas, dnn}) {
+  std::string nccl = folder + "/nvidia/nccl/lib/libnccl.so.2";
+  for (const std::string &name : {blas, dnn, nccl}) {
     fs::remove(name);
     fs::create_symlink(TANDEM_EMULATOR, name);
   }
@@ -118,6 +120,7 @@ TEST(LibraryFiles, AreLookedForWhereTheVariableSays) {
   ASSERT_EQ(files.blas.size(), usual.size() + 1);
   EXPECT_EQ(files.blas.front(), blas);
   EXPECT_EQ(files.dnn, (std::vector<std::string>{dnn, "libcudnn.so.9"}));
+  EXPECT_EQ(files.nccl, (std::vector<std::string>{nccl, "libnccl.so.2"}));
   for (auto &[name, found] : cuda::describeInstalled())
     EXPECT_TRUE(found) << name << ": " << found.status().message();
   ::unsetenv("TANDEM_CUDA_LIBRARIES");

@@ -146,8 +146,6 @@ const Row rows[] = {
        launchOf(m, 0).collective->axes = {"data", "data"};
      },
      "/collective/axes/1: 'data' is repeated"},
-    {"OtherTarget", [](Manifest &m) { m.target.kind = "cuda"; },
-     "/collective: expected no collective for the target 'cuda'"},
     {"ACopyToo", [](Manifest &m) { launchOf(m, 0).copies = true; },
      "/collective: expected it not on a copy"},
     {"OneBuffer", [](Manifest &m) { launchOf(m, 0).buffers.pop_back(); },

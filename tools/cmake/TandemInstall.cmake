@@ -1,7 +1,8 @@
-# What `cmake --install` writes, in three components (docs/INSTALL.md):
+# What `cmake --install` writes, in these components (docs/INSTALL.md):
 #
 #   runtime    libtandem.so.N and tandem-run: what trains
 #   mpi        libtandem-mpi.so, where MPI was found: opened by the runtime
+#   nccl       libtandem-nccl.so: opened by the runtime
 #   dev        headers of the C and C++ API, what find_package and pkg-config read
 #   compiler   tandem and its tools, the CUDA emulator, and the libraries and
 #              headers of the tracer and the compiler
@@ -30,6 +31,11 @@ if(TARGET tandem-mpi)
   install(TARGETS tandem-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT mpi)
 endif()
+
+# --- nccl --------------------------------------------------------------------
+# It opens NCCL and the driver at run time, and needs neither to be installed.
+install(TARGETS tandem-nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT nccl)
 
 # --- dev ---------------------------------------------------------------------
 set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dist.h dist.hpp
@@ -92,7 +98,7 @@ if(TANDEM_BUILD_COMPILER)
 endif()
 
 # --- what is said in every package -------------------------------------------
-foreach(component runtime dev compiler mpi)
+foreach(component runtime dev compiler mpi nccl)
   if(component STREQUAL mpi AND NOT TARGET tandem-mpi)
     continue()
   endif()

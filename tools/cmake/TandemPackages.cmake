@@ -10,7 +10,7 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB)
-set(CPACK_COMPONENTS_ALL runtime dev)
+set(CPACK_COMPONENTS_ALL runtime dev nccl)
 if(TANDEM_BUILD_COMPILER)
   list(APPEND CPACK_COMPONENTS_ALL compiler)
 endif()
@@ -31,6 +31,10 @@ set(CPACK_COMPONENT_DEV_DEPENDS runtime)
 set(CPACK_COMPONENT_MPI_DESCRIPTION "runs over several processes with MPI
  The library that libtandem.so opens for workers that are MPI processes.")
 set(CPACK_COMPONENT_MPI_DEPENDS runtime)
+set(CPACK_COMPONENT_NCCL_DESCRIPTION "runs over several GPUs without MPI
+ The library that libtandem.so opens for processes that a launcher as torchrun
+ started; NCCL is opened at run time.")
+set(CPACK_COMPONENT_NCCL_DEPENDS runtime)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
  The program tandem with its tools, the emulated CUDA device, and the libraries
  and headers of the tracer and the compiler.")

@@ -107,6 +107,8 @@ Result<runtime::Options> ModelOptions::runtimeOptions() const {
     auto parsed = runtime::parseDevice(device);
     if (!parsed)
       return std::move(parsed).status().in("--device");
+    if (!parsed->isHost() && device.find(':') == std::string::npos)
+      parsed->index = deviceOfRank();
     options.device = *parsed;
   }
   return options;

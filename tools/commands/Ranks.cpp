@@ -97,6 +97,14 @@ void warnOfCopies() {
          "compiled with --mesh");
 }
 
+/// The library that connects ranks: "mpi", unless a launcher that knows nothing
+/// of it started this one.
+const char *libraryOfRanks(bool isOnHost) {
+  // Slurm may have started torchrun.
+  bool hasMpi = launched({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}).has_value();
+  return !isOnHost && !hasMpi && launched({"WORLD_SIZE"}) ? "nccl" : "mpi";
+}
+
 /// Fails unless all ranks have the same artifact and program.
 Status agreeOnModel(const runtime::Model &model, const std::string &artifact) {
   return agree({{"Tandem", TANDEM_VERSION},
@@ -138,7 +146,8 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
   // The thread that communicates needs a processor: one that computes would
   // wait for it.
   bool hasSpare = model.threads() < threadsOfRank();
-  auto world = connectRanks(model.manifest().mesh, hasSpare, options);
+  auto world = connectRanks(model.manifest().mesh, hasSpare, options,
+                            model.device().isHost());
   if (!world)
     return std::move(world).status();
   if (Status status = agreeOnModel(model, artifact); !status)
@@ -147,8 +156,8 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
 }
 
 Result<std::shared_ptr<comm::Communicator>>
-connectRanks(const comm::Mesh &mesh, bool hasSpare,
-             const RankOptions &options) {
+connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options,
+             bool isOnHost) {
   int64_t ranks = comm::ranksOf(mesh);
   std::string advice = "; the artifact is for " + std::to_string(ranks) +
                        " processes (mesh " + comm::toString(mesh) +
@@ -156,7 +165,7 @@ connectRanks(const comm::Mesh &mesh, bool hasSpare,
                        std::to_string(ranks) + "' before the command";
   comm::Milliseconds limit =
       std::chrono::seconds(options.timeout.value_or(300));
-  auto peers = comm::openPeers("mpi", nullptr, limit);
+  auto peers = comm::openPeers(libraryOfRanks(isOnHost), nullptr, limit);
   if (!peers)
     return Status(peers.status().code(), peers.status().message() + advice);
   own().world = comm::makePeerCommunicator(*std::move(peers), limit,
@@ -270,13 +279,22 @@ Result<bool> isInterrupted() {
 int threadsOfRank() {
   int available = runtime::availableThreads();
   int64_t local = launched({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                            "SLURM_STEP_TASKS_PER_NODE"})
+                            "SLURM_STEP_TASKS_PER_NODE", "LOCAL_WORLD_SIZE"})
                       .value_or(1);
   // A launcher that binds its processes has divided the processors already.
   int64_t all = std::thread::hardware_concurrency();
   if (local <= 1 || available * local <= all)
     return available;
   return int(std::max<int64_t>(1, available / local));
+}
+
+int deviceOfRank() {
+  const char *shown = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (shown && *shown && !std::strchr(shown, ','))
+    return 0;
+  return int(launched({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                       "SLURM_LOCALID", "LOCAL_RANK"})
+                 .value_or(0));
 }
 
 std::FILE *sayings() {

@@ -37,9 +37,12 @@ Status openRanks(runtime::Model &model, const std::string &artifact,
                  const RankOptions &options);
 
 /// Connects as many ranks as the mesh has, which are several, and returns them;
-/// with `hasSpare` a processor is free to communicate beside computation.
+/// with `hasSpare` a processor is free to communicate beside computation. They
+/// are processes of MPI; of a model on a GPU also those that a launcher as
+/// torchrun started, which NCCL connects.
 Result<std::shared_ptr<comm::Communicator>>
-connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options);
+connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options,
+             bool isOnHost = true);
 
 /// True unless this process is another rank than the first.
 bool isFirstRank();
@@ -75,6 +78,10 @@ Result<bool> isInterrupted();
 /// Returns how many threads a process computes with where nobody said: its part
 /// of the processors of a machine that it shares with other ranks.
 int threadsOfRank();
+
+/// Returns the number of the GPU of this process where nobody said: its number
+/// on this machine, unless the launcher shows it one GPU alone.
+int deviceOfRank();
 
 /// Where progress and notes go: stderr; the log of a rank; or nowhere, null.
 std::FILE *sayings();

@@ -27,9 +27,6 @@ static LogicalResult check(KernelOp kernel, CollectiveOpInterface op) {
     isRight = false;
     return op->emitOpError();
   };
-  if (TargetAttr target = TargetAttr::of(kernel); target && target.isCuda())
-    error() << "is not there for the target 'cuda' yet: ranks run on "
-               "processors";
   if (kernel->getNumResults() && !kernel.getBuffersAttr())
     kernel.emitOpError() << "expected 'buffers': plan comes before lower",
         isRight = false;
