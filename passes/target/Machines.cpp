@@ -105,6 +105,7 @@ static DeviceRow deviceOf(StringRef name, const json::Object &object,
   reader.number("cores", row.cores, row.isCpu());
   reader.number("clock", row.clock, row.isCpu());
   reader.number("vector_units", row.vectorUnits, row.isCpu());
+  reader.number("turn", row.turn, false);
   if (const json::Object *achieves = reader.object("achieves")) {
     RowReader part(*achieves, place + ".achieves", wrong);
     part.number("products", row.achievedProducts, false, 1);

@@ -32,6 +32,8 @@ struct DeviceRow {
   double f32 = 0, narrow = 0;
   /// Of a processor: cores, cycles in a second, vector units of a core.
   double cores = 0, clock = 0, vectorUnits = 0;
+  /// Seconds until it comes to another one of its ranks, where it has several.
+  double turn = 0;
   /// The part of a rate that programs see: of products, of attention, of the
   /// memory's bytes.
   double achievedProducts = 1, achievedAttention = 1, achievedMemory = 1;

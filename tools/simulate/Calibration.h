@@ -1,10 +1,12 @@
 //===- Calibration.h - what a measurement says of a machine ---------------===//
 //
-// A file of JSON: {"step_ms": 41.2, "ranks": 2}, with what was measured where
+// A file of JSON: {"step_ms": 41.2, "ranks": 2}, or what `mpirun -n 2 tandem-run
+// bench X.tdm --json` prints (`median_ms`), with what was measured where
 // it is not what is simulated (`artifact`, or `mesh` and `parallel` of the same
 // model), with `processors`, those of the machine, and what else a benchmark
-// says of its run. The measured step is simulated by the tables, and everything
-// is made longer, or shorter, so that it takes as long.
+// says of its run. The measured step is simulated by the tables, and kernels
+// are made longer, or shorter, so that it takes as long. If it takes no longer
+// than exchanges alone would, these are, too.
 //
 // With "kernels_ms": {"products": 30.1, "others": 8.0}, sums of what `bench
 // --kernels` measured for one rank, kernels of the two kinds are scaled each by
@@ -16,6 +18,7 @@
 
 #include "tools/simulate/Step.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,9 +37,13 @@ struct Measurement {
 /// Reads the file. The message of an error names it and the field.
 Result<Measurement> readMeasurement(const std::string &path);
 
-/// What makes `simulated`, the measured step by the tables alone, take as long
-/// as was measured.
-Slowness slownessOf(const Measurement &measured, const StepResult &simulated);
+/// Simulates the measured step on a machine that is so much slower than the
+/// tables say.
+using Simulate = std::function<Result<StepResult>(const Slowness &)>;
+
+/// What makes the measured step take as long as was measured.
+Result<Slowness> slownessOf(const Measurement &measured,
+                            const Simulate &simulate);
 
 } // namespace tandem::simulate
 

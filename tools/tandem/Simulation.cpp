@@ -118,6 +118,25 @@ struct Calibrated {
 };
 } // namespace
 
+/// Simulates the stages on the machine, so much slower than by the tables.
+static Result<StepResult> play(const Simulation &of,
+                               const SimulationOptions &options,
+                               const Slowness &slowness) {
+  const DeviceRow &row = of.machine.device;
+  int64_t ofMachine = of.network->ranksOfMachine();
+  double threads = options.threads.value_or(0);
+  of.network->slowDown(slowness.links);
+  Device device(row, of.vectorBits, ofMachine, threads, slowness);
+  StepOptions step;
+  step.batches = options.batches.value_or(1);
+  step.hasStreamPerCommunicator = !row.isCpu();
+  // On processors the thread that communicates needs one that is free.
+  bool hasRoom = !row.isCpu() ||
+                 (threads > 0 && threads + 1 <= row.cores / double(ofMachine));
+  step.overlaps = !options.noOverlap && hasRoom;
+  return simulateStep(*of.stages, device, *of.network, step);
+}
+
 /// What is the same for models and artifacts. `forward`: the flops of one
 /// forward before it was cut, or 0.
 static Result<Simulation> simulateStages(std::vector<am::Manifest> stages,
@@ -130,42 +149,44 @@ static Result<Simulation> simulateStages(std::vector<am::Manifest> stages,
     return std::move(machine).status();
   Simulation made;
   made.machine = *machine;
+  made.vectorBits = vectorBits;
   DeviceRow &row = made.machine.device;
+  LinkRow inside = machine->inside;
   auto processors =
       calibrated.processors ? calibrated.processors : options.processors;
   if (processors && row.isCpu())
     row.cores = *processors;
   made.stages = std::make_unique<std::vector<am::Manifest>>(std::move(stages));
-  made.network = std::make_unique<Network>(
-      axesOf(made.stages->front(), mesh), machine->inside,
-      machine->between ? &*machine->between : nullptr, machine->ranksOfMachine,
-      row.isCpu());
-  made.network->slowDown(calibrated.slowness.links);
-  int64_t ranks = made.ranks(), ofMachine = made.network->ranksOfMachine();
+  std::vector<am::MeshAxis> axes = axesOf(made.stages->front(), mesh);
+  int64_t ranks = 1;
+  for (const am::MeshAxis &axis : axes)
+    ranks *= axis.size;
+  int64_t ofMachine = std::min(ranks, machine->ranksOfMachine);
+  // Where a processor has several ranks, a message waits for its turn.
+  if (row.isCpu())
+    inside.latency +=
+        std::max(0.0, double(ofMachine) / row.cores - 1) * row.turn;
   if (ranks > machine->ranksOfMachine && !machine->between)
     return Status::usage(
         std::to_string(ranks) + " ranks are more than the " +
         std::to_string(machine->ranksOfMachine) +
         " of a machine: expected --links=" + machine->inside.name +
         "+LINK, with the link between machines");
-  double threads = options.threads.value_or(0);
-  Device device(row, vectorBits, ofMachine, threads, calibrated.slowness);
-  StepOptions step;
-  step.batches = options.batches.value_or(1);
-  step.hasStreamPerCommunicator = !row.isCpu();
-  // On processors the thread that communicates needs one that is free.
-  bool hasRoom = !row.isCpu() ||
-                 (threads > 0 && threads + 1 <= row.cores / double(ofMachine));
-  step.overlaps = !options.noOverlap && hasRoom;
-  auto result = simulateStep(*made.stages, device, *made.network, step);
+  made.network = std::make_unique<Network>(
+      std::move(axes), inside, machine->between ? &*machine->between : nullptr,
+      machine->ranksOfMachine, row.isCpu());
+  auto result = play(made, options, calibrated.slowness);
   if (!result)
     return std::move(result).status();
   made.step = *std::move(result);
-  made.peak = device.peak(made.step.type);
+  made.peak =
+      Device(row, vectorBits, ofMachine, options.threads.value_or(0), {})
+          .peak(made.step.type);
   made.isOfModel = forward > 0;
-  made.modelFlops = made.isOfModel ? 3 * forward * double(step.batches)
-                                   : made.step.modelFlops * double(ranks) /
-                                         double(made.step.ranks.size());
+  made.modelFlops = made.isOfModel
+                        ? 3 * forward * double(options.batches.value_or(1))
+                        : made.step.modelFlops * double(ranks) /
+                              double(made.step.ranks.size());
   return made;
 }
 
@@ -197,7 +218,12 @@ static Result<Calibrated> calibrate(
         std::to_string(simulated->ranks()) +
         ": expected the field 'artifact', or 'mesh' and 'parallel', of what "
         "was measured");
-  made.slowness = slownessOf(*measured, simulated->step);
+  auto slowness = slownessOf(*measured, [&](const Slowness &slow) {
+    return play(*simulated, byTables, slow);
+  });
+  if (!slowness)
+    return std::move(slowness).status();
+  made.slowness = *slowness;
   return made;
 }
 

@@ -46,9 +46,10 @@ struct Simulation {
   std::unique_ptr<std::vector<artifact::Manifest>> stages;
   std::unique_ptr<simulate::Network> network;
   simulate::StepResult step;
-  double peak = 0;        ///< flops of a rank in a second, by the data sheet
-  double modelFlops = 0;  ///< of an update, of all ranks together
-  bool isOfModel = false; ///< they are counted before the model was cut
+  int64_t vectorBits = 256; ///< of a processor
+  double peak = 0;          ///< flops of a rank in a second, by the data sheet
+  double modelFlops = 0;    ///< of an update, of all ranks together
+  bool isOfModel = false;   ///< they are counted before the model was cut
 
   int64_t ranks() const { return network->ranks(); }
   /// Flops of the model, of those that all ranks could do meanwhile.
