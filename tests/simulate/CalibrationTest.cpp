@@ -32,6 +32,17 @@ TEST(Calibration, ReadsWhatBenchPrints) {
   EXPECT_EQ(made->ranks, 4);
 }
 
+TEST(Calibration, ReadsTimesOfKernels) {
+  auto made =
+      read(R"({"median_ms": 40, "ranks": 2, "kernels_ms": 30, "kernels": [
+      {"class": "contraction", "ms": 12}, {"class": "pointwise", "ms": 5},
+      {"class": "window", "ms": 8}, {"class": "reduction", "ms": 5}]})");
+  ASSERT_TRUE(made) << made.status().message();
+  EXPECT_NEAR(*made->products, 0.02, 1e-12);
+  EXPECT_NEAR(*made->others, 0.01, 1e-12);
+  EXPECT_FALSE(read(R"({"step_ms": 1, "ranks": 2, "kernels": [{"ms": "1"}]})"));
+}
+
 TEST(Calibration, WrongMeasurementsAreRefused) {
   for (auto [text, message] :
        {std::pair(R"({"ranks": 2})", "expected a field 'step_ms'"),
@@ -81,30 +92,34 @@ TEST(Calibration, OneTimeScalesKernels) {
   }
 }
 
-// Kernels by their own times, communication by what is left.
+// Each kind of kernels by its own times, and then both, so that the step is
+// right: of 10 s, 2 are an exchange's, and the kernels' own times are 1 to 3.
 TEST(Calibration, TimesOfKernelsScaleEachKind) {
-  StepResult simulated;
-  simulated.seconds = 6;
-  RankTasks tasks(3);
-  tasks[0].seconds = 1;
-  tasks[0].isProduct = true;
-  tasks[1].seconds = 3;
-  tasks[2].seconds = 2;
-  tasks[2].spent = Spent::Exchange;
-  simulated.tasks = {tasks};
-  simulated.ranks.resize(1);
-  simulated.ranks[0].times.exposed = 2;
+  auto simulate = [](const Slowness &slow) -> Result<StepResult> {
+    StepResult step;
+    RankTasks tasks(3);
+    tasks[0].seconds = 1 * slow.products;
+    tasks[0].isProduct = true;
+    tasks[1].seconds = 2 * slow.others;
+    tasks[2].seconds = 2 * slow.links;
+    tasks[2].spent = Spent::Exchange;
+    step.tasks = {tasks};
+    if (Status s = play(step.tasks); !s)
+      return s;
+    step.seconds = endOf(step.tasks);
+    step.ranks.resize(1);
+    step.ranks[0].times = timesOf(step.tasks[0], step.seconds);
+    return step;
+  };
   Measurement measured;
-  measured.stepSeconds = 12;
-  measured.products = 2;
-  measured.others = 9;
-  auto slow = slownessOf(measured, [&](const Slowness &) {
-    return Result<StepResult>(simulated);
-  });
+  measured.stepSeconds = 10;
+  measured.products = 1.5;
+  measured.others = 4.5;
+  auto slow = slownessOf(measured, simulate);
   ASSERT_TRUE(slow);
-  EXPECT_DOUBLE_EQ(slow->products, 2);
-  EXPECT_DOUBLE_EQ(slow->others, 3);
-  EXPECT_DOUBLE_EQ(slow->links, 0.5);
+  EXPECT_NEAR(slow->products, 2, 1e-6);
+  EXPECT_NEAR(slow->others, 3, 1e-6);
+  EXPECT_EQ(slow->links, 1);
 }
 
 } // namespace

@@ -44,12 +44,20 @@ Result<Measurement> readMeasurement(const std::string &path) {
   auto step = number(root, root.contains("step_ms") ? "step_ms" : "median_ms"),
        ranks = number(root, "ranks");
   made.processors = number(root, "processors");
-  if (auto kernels = root.find("kernels_ms");
-      kernels != root.end() && kernels->is_object()) {
-    if (auto products = number(*kernels, "products"))
-      made.products = *products / 1e3;
-    if (auto others = number(*kernels, "others"))
-      made.others = *others / 1e3;
+  if (auto kernels = root.find("kernels");
+      kernels != root.end() && kernels->is_array()) {
+    double products = 0, others = 0;
+    for (const json &one : *kernels) {
+      auto time = one.is_object() ? number(one, "ms") : std::nullopt;
+      std::string kind = one.is_object() ? one.value("class", "") : "";
+      if (!time)
+        return wrong("expected 'kernels' as 'bench --kernels --json' prints "
+                     "them, each with 'class' and 'ms'");
+      (kind == "contraction" || kind == "window" ? products : others) +=
+          *time / 1e3;
+    }
+    if (products > 0 && others > 0)
+      made.products = products, made.others = others;
   }
   if (!problem.empty())
     return wrong(problem);
@@ -73,7 +81,7 @@ Result<Measurement> readMeasurement(const std::string &path) {
   return made;
 }
 
-/// By the times of kernels: what is left is communication.
+/// By the times of kernels.
 static Slowness slownessByKernels(const Measurement &measured,
                                   const StepResult &byTables) {
   Slowness slow;
@@ -85,10 +93,6 @@ static Slowness slownessByKernels(const Measurement &measured,
     slow.products = *measured.products / products;
   if (others > 0)
     slow.others = *measured.others / others;
-  double exchanges = byTables.ranks.front().times.exposed;
-  double left = measured.stepSeconds - *measured.products - *measured.others;
-  if (exchanges > 0)
-    slow.links = std::max(left, 0.0) / exchanges;
   return slow;
 }
 
@@ -97,12 +101,17 @@ Result<Slowness> slownessOf(const Measurement &measured,
   auto byTables = simulate({});
   if (!byTables)
     return std::move(byTables).status();
-  if (measured.products && measured.others)
-    return slownessByKernels(measured, *byTables);
+  Slowness slow;
+  double all = measured.stepSeconds / byTables->seconds;
+  if (measured.products && measured.others) {
+    slow = slownessByKernels(measured, *byTables);
+    byTables = simulate(slow);
+    if (!byTables)
+      return std::move(byTables).status();
+  }
   // Exchanges that kernels hide come out as these become shorter, so that it
   // takes some rounds.
   constexpr int rounds = 100;
-  Slowness slow;
   double seconds = byTables->seconds,
          kernels = slowestOf(*byTables).times.kernels();
   for (int i = 0; i < rounds; ++i) {
@@ -111,14 +120,14 @@ Result<Slowness> slownessOf(const Measurement &measured,
       return slow;
     if (kernels + away <= 0.01 * kernels)
       break;
-    slow.products = slow.others *= (kernels + away) / kernels;
+    slow.products *= (kernels + away) / kernels;
+    slow.others *= (kernels + away) / kernels;
     auto again = simulate(slow);
     if (!again)
       return std::move(again).status();
     seconds = again->seconds;
     kernels = slowestOf(*again).times.kernels();
   }
-  double all = measured.stepSeconds / byTables->seconds;
   return Slowness{all, all, all};
 }
 

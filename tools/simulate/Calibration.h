@@ -1,16 +1,15 @@
 //===- Calibration.h - what a measurement says of a machine ---------------===//
 //
-// A file of JSON: {"step_ms": 41.2, "ranks": 2}, or what `mpirun -n 2 tandem-run
-// bench X.tdm --json` prints (`median_ms`), with what was measured where
-// it is not what is simulated (`artifact`, or `mesh` and `parallel` of the same
-// model), with `processors`, those of the machine, and what else a benchmark
-// says of its run. The measured step is simulated by the tables, and kernels
-// are made longer, or shorter, so that it takes as long. If it takes no longer
-// than exchanges alone would, these are, too.
+// A file of JSON: {"step_ms": 41.2, "ranks": 2}, or what `mpirun -n 2
+// tandem-run bench X.tdm --json` prints (`median_ms`), with what was measured
+// where it is not what is simulated (`artifact`, or `mesh` and `parallel` of
+// the same model), with `processors`, those of the machine, and what else a
+// benchmark says of its run. The measured step is simulated by the tables, and
+// kernels are made longer, or shorter, so that it takes as long. If it takes no
+// longer than exchanges alone would, these are, too.
 //
-// With "kernels_ms": {"products": 30.1, "others": 8.0}, sums of what `bench
-// --kernels` measured for one rank, kernels of the two kinds are scaled each by
-// itself, and what is left of the step is communication.
+// With "kernels", as `bench --kernels --json` prints them, products and other
+// kernels are each as slow by themselves first.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_SIMULATE_CALIBRATION_H

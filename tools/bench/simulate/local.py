@@ -34,14 +34,13 @@ class Bench:
                   f"--mesh=data={ranks}", f"--parallel={plan}")
         return artifact
 
-    def step(self, artifact, ranks):
-        """What was measured, as --calibrate reads it."""
+    def bench(self, artifact, ranks, *more):
         command = [*self.before, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks),
                    os.path.join(self.tools, "tandem-run"), "bench", artifact, "--program=step", "--threads=1",
-                   "--seconds=1", "--json"]
+                   "--seconds=1", "--json", *more]
         made = subprocess.run(command, cwd=self.folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=120)
-        return json.loads(made.stdout)["median_ms"]
+        return json.loads(made.stdout)
 
     def simulate(self, artifact, *more):
         return json.loads(self.tool("tandem", "simulate", artifact, "--json", "--rank-threads=1", *more))["step_ms"]
@@ -66,14 +65,15 @@ def main():
                 times = {2: [], 4: []}
                 for _ in range(ROUNDS):
                     for ranks, artifact in artifacts.items():
-                        times[ranks].append(bench.step(artifact, ranks))
+                        times[ranks].append(bench.bench(artifact, ranks)["median_ms"])
                 measured = {ranks: statistics.median(all) for ranks, all in times.items()}
                 row = f"| {workload} | {plan} | {measured[2]:.1f} ms | {measured[4]:.1f} ms |"
                 for by, of in ((2, 4), (4, 2)):
                     path = os.path.join(folder, "measured.json")
+                    kernels = bench.bench(artifacts[by], by, "--kernels")["kernels"]
                     with open(path, "w") as out:
                         json.dump({"step_ms": measured[by], "ranks": by, "artifact": artifacts[by],
-                                   "processors": os.cpu_count(), "workload": workload}, out)
+                                   "processors": os.cpu_count(), "kernels": [row for row in kernels if row["ms"] > 0]}, out)
                     predicted = bench.simulate(artifacts[of], f"--calibrate={path}")
                     row += f" {predicted:.1f} ms | {100 * (predicted / measured[of] - 1):+.1f} % |"
                 print(row, flush=True)
