@@ -184,6 +184,27 @@ TEST_F(Archive, WhoseParametersShowOneStorageDifferently) {
   expect(statusOf(path), Code::Unsupported, "show one storage");
 }
 
+TEST_F(Archive, WhoseBuffersShowAStorageThatChanges) {
+  // The running mean is made a view of the parameter beside it.
+  std::string path = changed(
+      "cnn", "data/weights/model_weights_config.json", [](std::string text) {
+        auto pathOf = [&](const char *name) {
+          size_t at = text.find("\"path_name\": ", text.find(name));
+          EXPECT_NE(at, text.npos);
+          return at;
+        };
+        size_t from = pathOf("\"norm.weight\"");
+        std::string owner = text.substr(from, text.find(',', from) - from);
+        size_t to = pathOf("\"norm.running_mean\"");
+        return text.replace(to, text.find(',', to) - to, owner);
+      });
+  ImportOptions options;
+  options.dims["s77"] = 4;
+  expect(statusOf(path, options), Code::Unsupported,
+         "'norm.running_mean' and 'norm.weight': unsupported: they show one "
+         "storage, and it changes");
+}
+
 // The layout before PyTorch 2.8: its weights are pickles beside the graph.
 TEST_F(Archive, OfTheOlderLayoutHasNoWeights) {
   auto program = torch::readArchive(fixture("mlp"));

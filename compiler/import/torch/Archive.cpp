@@ -255,6 +255,7 @@ static Status readTensors(const Zip &zip, const std::string &folder,
               "' are parameters that show one storage in different ways");
       }
       to.values[name] = one;
+      to.storage[name] = folder + entry["path_name"].dump();
       to.requiresGrad[name] =
           entry["tensor_meta"].value("requires_grad", false);
     } else if (tensor.status().code() == Code::Unsupported) {

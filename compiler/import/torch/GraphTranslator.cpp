@@ -162,6 +162,8 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
                     "; give it with --params when it is trained");
   BlockArgument argument = addArgument(type, role, loc);
   to.refs[name] = argument;
+  if (data)
+    kept.emplace_back(input.target, argument);
   if (data && isParameter)
     parameters.emplace(input.target, argument);
 }
@@ -400,27 +402,6 @@ GraphTranslator::translate(const Graph &graph, ArrayRef<Value> inputs) {
 // Outputs
 //===----------------------------------------------------------------------===//
 
-/// Whether a view of storage, or it itself, is written.
-static bool isWritten(Value ref) {
-  return llvm::any_of(ref.getUsers(), [&](Operation *user) {
-    if (llvm::is_contained(changedRefs(user), ref))
-      return true;
-    return llvm::any_of(user->getResults(), [](Value result) {
-      return isa<RefType>(result.getType()) && isWritten(result);
-    });
-  });
-}
-
-/// What begins anew in each step keeps nothing that is written to it.
-void GraphTranslator::checkConstants() {
-  for (const auto &[where, ref] : constants)
-    if (isWritten(ref))
-      problem(where,
-              "unsupported: the program writes to what is no part of the "
-              "state_dict; register it as a persistent buffer",
-              true);
-}
-
 void GraphTranslator::addOutputs(Scope &to) {
   auto refOf = [&](const Argument &argument) -> Value {
     if (argument.form != Form::Tensor)
@@ -513,6 +494,7 @@ void GraphTranslator::addOutputs(Scope &to) {
                     AddOp::create(builder, loc, randomValue, step), random);
   }
   checkConstants();
+  checkStorage();
   if (outputs.empty() && problems.empty() && !changesArguments(func))
     problem("the graph", "it has no outputs");
   SmallVector<Value> results;

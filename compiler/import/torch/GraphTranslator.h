@@ -58,6 +58,7 @@ private:
   void addName(mlir::BlockArgument parameter, const std::string &name);
   void addOutputs(Scope &scope);
   void checkConstants();
+  void checkStorage();
   void addLoss(Scope &scope,
                llvm::SmallVectorImpl<std::pair<std::string, mlir::Value>> &to);
   mlir::BlockArgument addArgument(mlir::RankedTensorType type, RoleAttr role,
@@ -94,6 +95,8 @@ private:
   std::set<std::string> trainable;
   std::map<std::string, TensorPtr> weights;
   std::map<std::string, mlir::BlockArgument> parameters; ///< with values
+  /// Parameters and buffers with values, by their names.
+  std::vector<std::pair<std::string, mlir::BlockArgument>> kept;
   /// Buffers that no state_dict has, and constants: where, and their storage.
   std::vector<std::pair<std::string, mlir::Value>> constants;
   mlir::Value random;      ///< the state's ref

@@ -16,11 +16,12 @@ using Form = Argument::Form;
 
 OpBuilder &Node::builder() const { return translator_.builder; }
 
-/// Whether an op in place changes the shape of a tensor, not what it holds:
-/// what follows in the graph has the name of its result.
+/// Whether an op in place changes the shape of a tensor, or takes it out of the
+/// gradient, and not what it holds: what follows has the name of its result.
 static bool showsOtherwise(StringRef op) {
   static constexpr StringRef ops[] = {"squeeze",   "unsqueeze", "t",
-                                      "transpose", "swapaxes",  "swapdims"};
+                                      "transpose", "swapaxes",  "swapdims",
+                                      "detach"};
   return llvm::is_contained(ops, op);
 }
 

@@ -111,6 +111,8 @@ static LogicalResult maskedFill(Node &node) {
       "where", {node.cast(mask, node.builder().getI1Type()), value, x}));
 }
 
+/// Between numbers the gradient passes inside of them; of tensors that are
+/// equal, as of the larger of two, each gets a half.
 static LogicalResult clamp(Node &node) {
   SmallVector<StringRef> names = {"self"};
   for (StringRef name : {"min", "max"})
@@ -120,14 +122,37 @@ static LogicalResult clamp(Node &node) {
   Expr x = narrow ? node.cast(node.value("self"), narrow) : Expr();
   if (!x)
     return failure();
-  SmallVector<Value> operands = {x};
-  for (StringRef name : {"min", "max"})
-    operands.push_back(!node.has(name) ? Value()
-                       : node.isTensor(name)
-                           ? node.cast(node.value(name), narrow).value
-                           : node.scalar(name, narrow).value);
-  auto made = node.call("clamp", operands);
-  return node.result(made.empty() ? Value() : made[0]);
+  bool isFloat = isa<FloatType>(narrow);
+  SmallVector<Value> bounds;
+  Expr isInside;
+  for (StringRef name : {"min", "max"}) {
+    Expr bound = !node.has(name)       ? Expr()
+                 : node.isTensor(name) ? node.cast(node.value(name), narrow)
+                                       : node.scalar(name, narrow);
+    if (node.has(name) && !bound)
+      return failure();
+    if (bound && isFloat && node.isTensor(name)) {
+      x = node.make(name == "min" ? "maximum" : "minimum", {x, bound});
+      bound = Expr();
+      if (!x)
+        return failure();
+    }
+    bounds.push_back(bound.value);
+    if (!bound || !isFloat)
+      continue;
+    Expr is =
+        compare(name == "min" ? ComparePredicate::gt : ComparePredicate::lt, x,
+                node.stretch(bound, x.shape()));
+    isInside = isInside ? logicalAnd(isInside, is) : is;
+  }
+  if (!bounds[0] && !bounds[1])
+    return node.result(x);
+  Expr fixed = isFloat ? tandem::detach(x) : x;
+  auto made = node.call("clamp", {fixed.value, bounds[0], bounds[1]});
+  if (made.empty())
+    return failure();
+  return node.result(isFloat ? tandem::select(isInside, x, node.wrap(made[0]))
+                             : node.wrap(made[0]));
 }
 
 static LogicalResult lerp(Node &node) {

@@ -49,7 +49,6 @@ static constexpr struct {
     {"tanh", {}},
     {"silu", {}},
     {"mish", {}},
-    {"hardswish", {}},
     {"hardsigmoid", {}},
     {"log_sigmoid", "logsigmoid"},
     {"special_expm1", "expm1"},
@@ -152,6 +151,18 @@ static LogicalResult hardtanh(Node &node) {
         : x);
 }
 
+/// With the gradients of its ends: 0 at -3, and 1 at 3.
+static LogicalResult hardswish(Node &node) {
+  Expr given = node.value("self");
+  if (!given)
+    return failure();
+  bool isWide = elementOf(given).getIntOrFloatBitWidth() >= 32;
+  Expr x = isWide ? given : node.cast(given, node.builder().getF32Type());
+  Expr gate = node.make("hardtanh", (x + 3.0).value,
+                        {node.attr("min_val", 0.0), node.attr("max_val", 6.0)});
+  return node.result(gate ? node.cast(x * gate / 6.0, elementOf(given)) : gate);
+}
+
 static LogicalResult isZero(Node &node) {
   Expr x = node.value("self");
   if (!x)
@@ -214,6 +225,7 @@ void torch::addPointwiseOps(OpTable &table) {
   table.add("isfinite", [](Node &n) { return isThere(n, "isfinite", true); });
   table.add("gelu", geluOp);
   table.add("hardtanh relu6", hardtanh);
+  table.add("hardswish", hardswish);
   table.add("logical_not", isZero);
   table.add("bitwise_not", bitwiseNot);
   table.add("nan_to_num", nanToNum);

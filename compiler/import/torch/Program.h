@@ -126,6 +126,8 @@ struct Program {
   /// parameters require grad.
   std::map<std::string, TensorPtr> values;
   std::map<std::string, bool> requiresGrad;
+  /// Names of the files that these are in: what shows one storage is in one.
+  std::map<std::string, std::string> storage;
   /// Names of what is in the archive but cannot be read, and why.
   std::map<std::string, std::string> unread;
 };

@@ -118,6 +118,27 @@ class OptimizeTest(unittest.TestCase):
                 rtol=1e-4,
             )
 
+    def test_what_nothing_follows_from(self):
+        class Unused(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = torch.nn.Parameter(torch.ones(3))
+                self.unused = torch.nn.Parameter(torch.ones(2))
+
+            def forward(self, x, y):
+                return self.w * x.detach() * torch.tensor(2.0)
+
+        net = tandem.torch.optimize(
+            Unused(),
+            (torch.ones(3, requires_grad=True), torch.ones(1)),
+            fallback="refuse",
+        )
+        x = torch.full((3,), 2.0, requires_grad=True)
+        net(x, torch.ones(1)).sum().backward()
+        torch.testing.assert_close(net.w.grad, torch.full((3,), 4.0))
+        self.assertIsNone(net.unused.grad)
+        self.assertIsNone(x.grad)
+
     def test_several_calls_before_one_backward(self):
         for net in (self.mine, self.plain):
             net.zero_grad()

@@ -72,6 +72,17 @@ class TensorsTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.UsageError, "complex64"):
             step(self.x.to(torch.complex64), self.labels)
 
+    def test_a_view_that_says_minus(self):
+        x = torch.randn(4, 8, dtype=torch.complex64).conj().imag
+        self.assertTrue(x.is_neg())
+        loss = self.step.evaluate(x, self.labels).loss
+        same = self.step.evaluate(x.resolve_neg().clone(), self.labels).loss
+        torch.testing.assert_close(loss, same)
+        self.step["fc.b"] = x[0, :3]
+        torch.testing.assert_close(
+            torch.tensor(self.step["fc.b"]), x[0, :3].resolve_neg()
+        )
+
     def test_any_strides(self):
         step = tandem.Step(self.step.artifact, copies="allow")
         want = step.evaluate(self.x, self.labels).loss

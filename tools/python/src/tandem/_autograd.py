@@ -33,6 +33,7 @@ class Core:
     def __init__(self, model: Model) -> None:
         self.model = model
         artifact = model.artifact
+        self._values = {v.name: v for v in artifact.values}
         for name in ("forward", "backward"):
             artifact.program(name)
         self.program = model.program("forward")
@@ -78,6 +79,12 @@ class Core:
         self._device = torch.device(
             "cpu" if model.device == "cpu" else model.device
         )
+
+    def lacks(self, name: str) -> bool:
+        """Whether the programs give no gradient of what was compiled as a
+        constant. What no output follows from has none either, as in PyTorch."""
+        value = self._values.get(name)
+        return name not in self.grads and not (value and value.requires_grad)
 
     def bind(self, name: str, tensor: torch.Tensor) -> None:
         """Makes a tensor show the model's memory for a parameter or state, with
@@ -172,7 +179,7 @@ class Core:
             return list(self.forward(inputs, None))
         names = list(self.program.inputs)
         for name in names:
-            if inputs[name].requires_grad and name not in self.grads:
+            if inputs[name].requires_grad and self.lacks(name):
                 raise UnsupportedError(
                     f"the input '{name}' requires grad, but the model was "
                     "compiled without its gradient: detach it, or compile with "
@@ -182,7 +189,7 @@ class Core:
         for name, tensor in self.tensors.items():
             if name in self.grads:
                 params.append(name)
-            elif tensor.requires_grad:
+            elif tensor.requires_grad and self.lacks(name):
                 raise UnsupportedError(
                     f"'{name}' requires grad, but did not when the model was "
                     "compiled: compile it again"

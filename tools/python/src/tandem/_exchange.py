@@ -468,6 +468,8 @@ def of_torch(tensor: Any, owning: bool = False) -> Tensor:
         raise UnsupportedError(f"Tandem has no device '{device}'")
     if tensor.layout is not sys.modules["torch"].strided or tensor.is_conj():
         raise UnsupportedError("expected a dense tensor of PyTorch")
+    if tensor.is_neg():  # a view that says minus, of memory that does not
+        tensor = tensor.resolve_neg()
     if owning:
         return take_capsule(sys.modules["torch"].utils.dlpack.to_dlpack(tensor))
     name = None if device.type == "cpu" else f"cuda:{device.index or 0}"

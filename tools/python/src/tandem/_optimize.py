@@ -142,14 +142,14 @@ class _Forward:
             if (
                 isinstance(leaf, torch.Tensor)
                 and leaf.requires_grad
-                and name not in core.grads
+                and core.lacks(name)
             ):
                 return (
                     f"'{name}' requires grad, and its example did not: give an "
                     "example that does"
                 )
         for name, tensor in core.tensors.items():
-            if tensor.requires_grad and name not in core.grads:
+            if tensor.requires_grad and core.lacks(name):
                 return f"'{name}' requires grad, and did not when compiled"
         return None
 
