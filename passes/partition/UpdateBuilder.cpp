@@ -121,8 +121,7 @@ LogicalResult UpdateBuilder::collectSlots() {
     gradients.push_back(
         {wholeType(backward, role, backward.getResultTypes()[i]),
          role.without(kWholeSizes), loc});
-    // A stage of a pipeline gives each gradient whole.
-    axes.push_back(isStage ? ArrayAttr() : axesOfSum(backward, i));
+    axes.push_back(accumulates ? axesOfSum(backward, i) : ArrayAttr());
   }
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
   if (failed(findGroups()))
@@ -161,7 +160,45 @@ LogicalResult UpdateBuilder::collectSlots() {
         addState("swa_updates:" + name.str(), scalar, 0);
     }
   }
+  if (isStage)
+    leaveParts();
   return success();
+}
+
+/// A step takes its part of each sum from inside of the backward. A stage's
+/// backward, which is called by itself, gives it.
+void UpdateBuilder::leaveParts() {
+  llvm::StringMap<size_t> numbers;
+  for (auto [i, slot] : llvm::enumerate(gradients))
+    if (i < parts.size() && parts[i])
+      numbers[slot.role.getName()] = i;
+  Operation *end = backward.getBody().front().getTerminator();
+  OpBuilder b(end);
+  SmallVector<RoleAttr> roles;
+  for (unsigned i = 0, n = backward.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(backward, i);
+    auto found = numbers.find(role.getName());
+    if (role.getKind() == RoleKind::Grad && found != numbers.end()) {
+      Slot &slot = gradients[found->second];
+      auto sum = end->getOperand(i).getDefiningOp<AllReduceOp>();
+      Expr part(b, sum.getLoc(), sum.getX());
+      SmallVector<int64_t> shape{1};
+      llvm::append_range(shape, part.shape());
+      end->setOperand(i, part.reshape(shape));
+      if (sum->use_empty())
+        sum.erase();
+      slot = *parts[found->second];
+      role = role.with(RoleAttr::kSharding, slot.role.getSharding());
+      if (role.has(kWholeSizes))
+        role = role.with(kWholeSizes,
+                         b.getDenseI64ArrayAttr(
+                             cast<RankedTensorType>(slot.type).getShape()));
+    }
+    roles.push_back(role);
+  }
+  backward.setFunctionType(builder.getFunctionType(
+      backward.getArgumentTypes(), TypeRange(end->getOperands())));
+  setRolesOfResults(backward, roles);
 }
 
 /// A value of the model may have the name of a state that the optimizer makes.
@@ -219,8 +256,12 @@ void UpdateBuilder::findUsed(bool clears) {
 
 Value UpdateBuilder::normOfUsed() {
   SmallVector<UpdateGradient> all;
-  for (auto [gradient, slot] : llvm::zip_equal(used, gradients))
-    all.push_back({gradient, slot.role.getSharding()});
+  for (auto [i, slot] : llvm::enumerate(gradients)) {
+    ArrayAttr sharding = slot.role.getSharding();
+    if (isStage && i < parts.size() && parts[i]) // these are summed up
+      sharding = builder.getArrayAttr(sharding.getValue().drop_front());
+    all.push_back({used[i], sharding});
+  }
   return createNorm(builder, loc, all);
 }
 
@@ -287,11 +328,15 @@ Value UpdateBuilder::meanOf(size_t i, Value gradient) {
   Expr sum(builder, loc, argument(stateName("sum", param)));
   Expr summed(builder, loc, argument(stateName("summed", param)));
   Expr count = summed + 1.0;
-  if (parts[i])
+  bool givesParts = parts[i] && isStage;
+  if (parts[i] && !isStage)
     sum = sum.reduceSum({0});
   Type type = sum.type().getElementType();
-  Expr part = (1.0 / count).cast(type).broadcastTo(sum.shape(), {});
-  return (sum + sum.wrap(gradient).cast(type)) * part;
+  Expr part = (1.0 / count)
+                  .cast(type)
+                  .broadcastTo(sum.shape().drop_front(givesParts), {});
+  sum = sum + sum.wrap(gradient).cast(type);
+  return (givesParts ? sum.reduceSum({0}) : sum) * part;
 }
 
 Value UpdateBuilder::gradientOf(size_t i) {

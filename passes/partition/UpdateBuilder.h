@@ -79,6 +79,8 @@ private:
   /// The sum of the gradients of `param`, whose slots are the last ones.
   void addSum(llvm::StringRef param, mlir::RankedTensorType type,
               mlir::ArrayAttr axes);
+  /// Makes results of the backward of gradients that ranks sum up: the parts.
+  void leaveParts();
   /// Says of which group each param is.
   llvm::LogicalResult findGroups();
   llvm::LogicalResult checkNames();

@@ -303,8 +303,16 @@ static int64_t fewestPieces(int64_t whole, int64_t piece, int64_t ranks) {
 
 bool isPieceOf(const Manifest &manifest, const Slot &slot) {
   const Value *value = manifest.findValue(slot.name);
-  if (!value || manifest.mesh.empty() ||
-      value->shape.size() != slot.shape.size())
+  if (!value || manifest.mesh.empty())
+    return false;
+  // A stage has an index for each rank in front of what ranks sum up.
+  if (manifest.pipeline && slot.shape.size() == value->shape.size() + 1 &&
+      slot.shape[0] == 1) {
+    Slot part = slot;
+    part.shape.erase(part.shape.begin());
+    return part.shape == value->shape || isPieceOf(manifest, part);
+  }
+  if (value->shape.size() != slot.shape.size())
     return false;
   int64_t ranks = 1, pieces = 1;
   for (const MeshAxis &axis : manifest.mesh)

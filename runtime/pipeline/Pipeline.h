@@ -4,7 +4,9 @@
 // parameters and states: programs `forward` and `backward`; `accumulation`,
 // which adds gradients to their sums; and `update`, which uses the mean of the
 // sums and of the last gradients, as a single process does that adds up
-// gradients of as many batches. All ranks make the same calls.
+// gradients of as many batches. All ranks make the same calls. Where ranks
+// share a stage, the backward gives each rank's part of a gradient, and the
+// update reduces the sum of the parts.
 //
 // Where the mesh has other axes behind `pipe`, a stage is of several ranks, a
 // group, and sharded over them. A rank sends to the rank of the next stage that
