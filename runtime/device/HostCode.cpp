@@ -282,8 +282,6 @@ Status HostCode::runExchange(size_t begin, size_t end,
 
 Status HostCode::waitFor(const Launch &launch, const ProgramCode &program,
                          const ProgramRun &run) {
-  if (!beside.isBusy())
-    return Status::success();
   TimeTogether time(run.times);
   for (size_t p = 0; beside.isBusy() && p < launch.pointers; ++p)
     if (Status status =
@@ -324,8 +322,8 @@ Status HostCode::runLaunches(const ProgramCode &program,
     if (action == skipLaunch)
       continue;
     bool isCollective = action == runKernel && launch.collective >= 0;
-    // The others come in their order.
-    if (!isCollective || !needsOthers(launch, program))
+    // The others come in their order. One process asks nothing.
+    if (beside.isBusy() && (!isCollective || !needsOthers(launch, program)))
       if (Status status = waitFor(launch, program, run); !status)
         return status;
     if (isCollective) {
