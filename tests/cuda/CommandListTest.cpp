@@ -97,6 +97,49 @@ TEST(CommandList, OrdersByBytes) {
             "2\n");
 }
 
+/// Collectives stand on the stream behind those of the copies, in their order,
+/// and wait for what writes their bytes alone; a kernel that needs none of them
+/// waits for none.
+TEST(CommandList, CollectivesHaveAStream) {
+  Maker m;
+  m.manifest.mesh = {{"data", 2}, {"one", 1}};
+  auto collective = [&](artifact::Collective::Op op, const char *axis,
+                        std::vector<int64_t> buffers) {
+    artifact::Collective what;
+    what.op = op;
+    what.axes = {axis};
+    what.dtype = artifact::DType::F32;
+    what.elements = 64;
+    m.program().launches.push_back(
+        artifact::Launch::over(what, std::move(buffers)));
+  };
+  using enum artifact::Collective::Op;
+  int64_t x = m.argument(64), a = m.arena(0, 256), b = m.arena(256, 256),
+          c = m.arena(512, 256), d = m.arena(768, 256);
+  m.launch({x}, {a});
+  collective(AllReduce, "data", {a, b});
+  m.launch({x}, {c});
+  collective(AllReduce, "data", {c, d});
+  collective(Barrier, "data", {});
+  collective(RankSlice, "data", {b, a});
+  collective(AllReduce, "one", {d, c});
+  CommandList list = m.list();
+  EXPECT_TRUE(list.needsRanks());
+  EXPECT_EQ(list.dump(),
+            "0: 'k0' on 0 reads argument 0 writes arena [0, 256)\n"
+            "1: all_reduce on 3 reads arena [0, 256) writes arena [256, 512) "
+            "after 0 waits for 0\n"
+            "2: 'k1' on 0 reads argument 0 writes arena [512, 768)\n"
+            "3: all_reduce on 3 reads arena [512, 768) writes arena [768, "
+            "1024) after 2 waits for 2\n"
+            "4: barrier on 3\n"
+            "5: rank_slice on 0 reads arena [256, 512) writes arena [0, 256) "
+            "after 1 waits for 1\n"
+            "6: copy on 0 reads arena [768, 1024) writes arena [512, 768) "
+            "after 3 waits for 3\n"
+            "end: waits for 4\n");
+}
+
 TEST(CommandList, ArgumentsThatShareMemoryAreOrdered) {
   Maker m;
   int64_t x = m.argument(64), y = m.argument(64), z = m.arena(0, 256);
