@@ -57,6 +57,10 @@ Status Pipeline::State::connect() {
       return Status::usage("expected stages of one mesh");
   }
   auto ofGroup = int(comm::ranksOf(first.mesh));
+  for (const runtime::Model &model : models)
+    if (ofGroup > 1 && !model.device().isHost())
+      return Status::unsupported("a stage of several ranks runs on the CPU, "
+                                 "and not on a GPU yet");
   auto groups = world->split(world->rank() / ofGroup, world->rank());
   if (!groups)
     return std::move(groups).status();
