@@ -1,6 +1,6 @@
 //===- CheckStorage.cpp - what may change, and what may not ---------------===//
-#include "compiler/import/torch/GraphTranslator.h"
 #include "compiler/capture/DemoteRefs.h"
+#include "compiler/import/torch/GraphTranslator.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
