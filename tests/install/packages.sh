@@ -24,6 +24,7 @@ if [ -e "$build/lib/libtandem-mpi.so" ]; then
   expect 0 'Depends:.*libopenmpi' dpkg-deb --info packages/tandem-mpi_*.deb
 fi
 expect 0 'Depends:.*tandem-runtime' dpkg-deb --info packages/tandem-dev_*.deb
+expect 0 'Depends:.*tandem-runtime' dpkg-deb --info packages/tandem-nccl_*.deb
 expect 0 'Depends:.*libmlir-22' dpkg-deb --info packages/tandem-compiler_*.deb
 find runtime dev compiler ! -type d | sed 's|^[^/]*||' | grep -v copyright |
   sort | uniq -d | grep . && fail 'two packages have the same file'
