@@ -176,6 +176,19 @@ class CacheTest(unittest.TestCase):
         tandem.compile(models.classifier(), optimizer="sgd:lr=1")
         self.assertEqual(self.calls, 5)
 
+    def test_a_folder_that_cannot_be_there(self):
+        file = self.folder / "file"
+        file.write_text("")
+        with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(file)}):
+            with self.assertRaises(tandem.FailedError) as caught:
+                tandem.compile(models.classifier(), optimizer="sgd:lr=1")
+            self.assertIn("XDG_CACHE_HOME", str(caught.exception))
+            target = self.folder / "model.tdm"
+            tandem.compile(
+                models.classifier(), optimizer="sgd:lr=1", output=target
+            )
+            self.assertTrue(target.is_file())
+
     def test_a_failure_leaves_nothing(self):
         with self.assertRaises(tandem.UsageError):
             tandem.compile(models.classifier(), optimizer="none")

@@ -19,6 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Set, Tuple
 
+from ._errors import FailedError
+
 __all__ = ["cache_folder", "clear_cache", "digest_file", "entry"]
 
 # What a digest is of; another number when that changes.
@@ -133,10 +135,24 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def _root() -> Path:
+    """The folder of compiled models, which can be written to now."""
+    root = cache_folder()
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise PermissionError(f"'{root}' cannot be written to")
+    except OSError as error:
+        raise FailedError(
+            f"compiled models cannot be kept in '{root}': {error}; set "
+            "XDG_CACHE_HOME to another folder, or give output="
+        ) from error
+    return root
+
+
 def replace(key: str, made: Path) -> None:
     """Puts the files of a folder in the place of an entry."""
-    root = cache_folder()
-    root.mkdir(parents=True, exist_ok=True)
+    root = _root()
     shutil.rmtree(root / key, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=f"{key[:16]}.", dir=root))
     try:
@@ -153,15 +169,14 @@ def replace(key: str, made: Path) -> None:
 def entry(key: str, names: Tuple[str, ...], make: Callable[[Path], Any]) -> Path:
     """The folder of an entry. Where it is not there, `make` fills a new one;
     an entry is one if it has the files `names`."""
-    root = cache_folder()
-    root.mkdir(parents=True, exist_ok=True)
-    folder = root / key
+    folder = cache_folder() / key
 
     def there() -> bool:
         return all((folder / name).is_file() for name in names)
 
     if there():
         return folder
+    root = _root()
     with _locked(root / f"{key}.lock"):
         if there():
             return folder
