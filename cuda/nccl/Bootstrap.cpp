@@ -228,6 +228,8 @@ Status takeId(const Launched &own, int version, Clock::time_point end,
       !socket->receiveAll(&answer, sizeof(answer), end))
     return Status::failed("rank 0 at " + own.host + ", port " + own.port +
                           " does not answer rank " + std::to_string(own.rank));
+  // Whoever it was that answered.
+  answer.why[sizeof(answer.why) - 1] = 0;
   if (!answer.isRight)
     return Status::usage(answer.why);
   id = answer.id;
