@@ -40,6 +40,8 @@ def still(model):
     for module in model.modules():
         if isinstance(module, nn.Dropout) or type(module).__name__ == "StochasticDepth":
             module.p = 0.0
+        if hasattr(module, "drop_prob"):
+            module.drop_prob = 0.0
     return model
 
 
