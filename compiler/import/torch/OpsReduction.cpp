@@ -227,7 +227,13 @@ static LogicalResult histogram(Node &node) {
   if (!(least < most))
     return node.unsupported("bins whose ends are data: say min and max");
   int64_t size = x.type().getNumElements();
-  Expr flat = node.reshape(tandem::detach(x), {size});
+  if (!isa<FloatType>(elementOf(x)))
+    return node.unsupported("of integers");
+  // Narrow floats do not hold the numbers of many bins.
+  bool isWide = elementOf(x).getIntOrFloatBitWidth() >= 32;
+  Expr flat = node.reshape(
+      isWide ? x : node.cast(x, node.builder().getF32Type()), {size});
+  flat = tandem::detach(flat);
   Expr bin = floor((flat - least) * static_cast<double>(bins) / (most - least));
   bin = minimum(bin, bin.like(static_cast<double>(bins - 1)));
   // What lies outside, and what is no number, is in none.
