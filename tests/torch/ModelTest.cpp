@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"mlp", {}}, Case{"cnn", {{"s77", 4}}},
                     Case{"in-place", {}}, Case{"tied", {}}, Case{"frozen", {}},
                     Case{"operators", {}}, Case{"experts", {}},
-                    Case{"ends", {}},
+                    Case{"ends", {}}, Case{"samples", {}},
                     // Has products in bf16.
                     Case{"flow", {}, 1e-3}),
     [](const auto &info) {

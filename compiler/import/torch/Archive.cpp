@@ -241,13 +241,17 @@ static Status readTensors(const Zip &zip, const std::string &folder,
                             artifact::printable(name) + "' to be an object");
     auto tensor = readTensor(zip, folder, name, entry);
     if (tensor) {
-      TensorPtr &one =
-          stored[entry["path_name"].dump() + entry["tensor_meta"].dump()];
+      // Tensors without elements have the same file, and share nothing.
+      bool isEmpty = (*tensor)->bytes.empty();
+      std::string file = entry["path_name"].dump();
+      if (isEmpty)
+        file += "/" + name;
+      TensorPtr &one = stored[file + entry["tensor_meta"].dump()];
       one = one ? one : *tensor;
       // Trained apart, they would not stay the same storage.
       if (entry.value("is_param", false) &&
           entry["tensor_meta"].value("requires_grad", false)) {
-        auto [owner, isNew] = owners.emplace(entry["path_name"].dump(), name);
+        auto [owner, isNew] = owners.emplace(file, name);
         if (!isNew && to.values.at(owner->second) != one)
           return Status::unsupported(
               "unsupported: '" + artifact::printable(name) + "' and '" +
@@ -255,7 +259,7 @@ static Status readTensors(const Zip &zip, const std::string &folder,
               "' are parameters that show one storage in different ways");
       }
       to.values[name] = one;
-      to.storage[name] = folder + entry["path_name"].dump();
+      to.storage[name] = folder + file;
       to.requiresGrad[name] =
           entry["tensor_meta"].value("requires_grad", false);
     } else if (tensor.status().code() == Code::Unsupported) {

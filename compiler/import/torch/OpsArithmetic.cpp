@@ -111,6 +111,20 @@ static LogicalResult maskedFill(Node &node) {
       "where", {node.cast(mask, node.builder().getI1Type()), value, x}));
 }
 
+/// An op of the dialect, which does not broadcast, of two that do.
+static Expr ofStretched(Node &node, StringRef op, const Expr &x,
+                        const Expr &y) {
+  if (!x || !y)
+    return {};
+  const Expr &longer = x.rank() >= y.rank() ? x : y;
+  const Expr &shorter = x.rank() >= y.rank() ? y : x;
+  SmallVector<int64_t> shape(longer.shape());
+  for (int64_t i = 1; i <= shorter.rank(); ++i)
+    if (int64_t &size = shape[shape.size() - i]; size == 1)
+      size = shorter.dim(shorter.rank() - i);
+  return node.make(op, {node.stretch(x, shape), node.stretch(y, shape)});
+}
+
 /// Between numbers the gradient passes inside of them; of tensors that are
 /// equal, as of the larger of two, each gets a half.
 static LogicalResult clamp(Node &node) {
@@ -132,7 +146,7 @@ static LogicalResult clamp(Node &node) {
     if (node.has(name) && !bound)
       return failure();
     if (bound && isFloat && node.isTensor(name)) {
-      x = node.make(name == "min" ? "maximum" : "minimum", {x, bound});
+      x = ofStretched(node, name == "min" ? "maximum" : "minimum", x, bound);
       bound = Expr();
       if (!x)
         return failure();
@@ -195,8 +209,9 @@ static LogicalResult signedLike(Node &node) {
       "lt",
       {node.make("where", {compare(ComparePredicate::eq, x[1], x[1].like(0)),
                            x[1].like(1) / x[1], x[1]}),
-       node.full(narrow, {}, 0)});
-  return node.result(node.make("where", {isNegative, -size, size}));
+       node.full(elementOf(x[1]), {}, 0)});
+  Expr made = node.make("where", {isNegative, -size, size});
+  return node.result(made ? node.cast(made, narrow) : made);
 }
 
 void torch::addArithmeticOps(OpTable &table) {
@@ -231,7 +246,6 @@ void torch::addArithmeticOps(OpTable &table) {
   };
   for (const auto &pair : pairs)
     table.add(pair.aten, [&pair](Node &node) {
-      // The ops of the dialect do not broadcast.
       StringRef name = pair.function;
       if (name != "maximum" && name != "minimum" && name != "atan2")
         return binary(node, name, pair.makesFloats);
@@ -239,14 +253,8 @@ void torch::addArithmeticOps(OpTable &table) {
       if (narrow && pair.makesFloats && !isFloat(narrow))
         narrow = node.builder().getF32Type();
       auto x = node.together({"self", "other"}, narrow);
-      RankedTensorType type = node.resultType(0);
-      if (x.empty())
-        return failure();
-      SmallVector<int64_t> shape(type                         ? type.getShape()
-                                 : x[0].rank() >= x[1].rank() ? x[0].shape()
-                                                              : x[1].shape());
-      return node.result(node.make(
-          name, {node.stretch(x[0], shape), node.stretch(x[1], shape)}));
+      return x.empty() ? failure()
+                       : node.result(ofStretched(node, name, x[0], x[1]));
     });
   table.add("where", where);
   table.add("masked_fill", maskedFill);

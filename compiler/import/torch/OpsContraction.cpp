@@ -2,6 +2,8 @@
 #include "compiler/import/torch/Node.h"
 #include "ir/Ops.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
@@ -17,9 +19,14 @@ static LogicalResult scaledProduct(Node &node, StringRef a, StringRef b) {
   Expr x = node.value("self"), y = node.value(a), z = node.value(b);
   if (!x || !y || !z)
     return failure();
-  return node.result(node.make(node.op(), {x, y, z},
-                               {node.attr("alpha", node.number("alpha", 1)),
-                                node.attr("beta", node.number("beta", 1))}));
+  // Of integers PyTorch takes the integer part.
+  auto factor = [&](StringRef name) {
+    double number = node.number(name, 1);
+    bool isFloat = isa<FloatType>(x.type().getElementType());
+    return node.attr(name, isFloat ? number : std::trunc(number));
+  };
+  return node.result(
+      node.make(node.op(), {x, y, z}, {factor("alpha"), factor("beta")}));
 }
 
 static LogicalResult linear(Node &node) {

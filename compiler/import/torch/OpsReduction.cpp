@@ -127,6 +127,8 @@ static LogicalResult sorted(Node &node) {
     return failure();
   if (x.rank() == 0) {
     Expr zero = node.full(node.builder().getI64Type(), {}, 0);
+    if (node.op() == "argsort")
+      return node.result(zero);
     return success(succeeded(node.result(0, x)) &&
                    succeeded(node.result(1, zero)));
   }
