@@ -139,6 +139,8 @@ bool isWrittenModule(std::string_view text) {
 }
 
 FileKind kindOfText(std::string_view text, bool whole) {
+  if (text.starts_with("# resolved options of tandem "))
+    return FileKind::Options;
   std::string_view body = withoutComments(text);
   if (body.starts_with('{') || body.starts_with('['))
     return kindOfJson(body);
@@ -213,6 +215,7 @@ std::string_view describe(FileKind kind) {
                                         "schedules of '--tune'",
                                         "a picture (svg)",
                                         "a table (csv)",
+                                        "a training's options",
                                         "a file of another kind"};
   return names[size_t(kind)];
 }

@@ -37,6 +37,7 @@ enum class FileKind : uint8_t {
   Schedules, ///< what --tune keeps
   Svg,
   Csv,
+  Options, ///< of a training, that it resolved
   Other
 };
 

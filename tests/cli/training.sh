@@ -153,12 +153,43 @@ configured 0 "step 44/44 " run.toml --epochs=1 --force --seed 4 # not 7 steps
 # Also where it excludes what the file says.
 { echo 'params = "plain.st"'; cat run.toml; } >params.toml
 configured 0 'step 9' params.toml --resume=plain.st --steps=2 --save=resumed.st
-echo 'stepz = 3' >wrong.toml
-configured 2 "wrong.toml:1: there is no option 'stepz' here \(did you mean 'steps'" \
-  wrong.toml
+# What is wrong is said at its line and column, all of it at once.
+printf 'seed = 1\nstepz = 3\n[data]\nx = [1]\n' >wrong.toml
+configured 2 "wrong.toml:2:9: there is no option 'stepz' here \(did you mean \
+'steps'.*; wrong.toml:4:5: expected a text or a number for 'x'" wrong.toml
 printf 'steps = 3\nseed 4\n' >wrong.toml
-configured 2 'wrong.toml:2: expected NAME = VALUE' wrong.toml
+configured 2 'wrong.toml:2:[0-9]+: .*expected' wrong.toml
+printf 'steps = 3\nsteps = 4\n' >wrong.toml
+configured 2 'wrong.toml:2:[0-9]+: .*redefine' wrong.toml
+printf 'steps = true\nno-shuffle = 1\nsave = 1979-05-27\nlog = ["a", "b"]\n' \
+  >wrong.toml
+configured 2 "1:9: 'steps' is no flag.*2:14: expected true or false for \
+'no-shuffle'.*3:8: expected a text.*4:7: 'log' has one value" wrong.toml
 configured 1 'No such file' none.toml
+
+# What was resolved lies beside the checkpoint, and says the same training. It
+# replaces what such a training wrote, and nothing else.
+cat >hand.toml <<TOML
+steps = 9
+seed = 5
+data.x = "@$data/train_images.npy"
+data.labels = "@$data/train_labels.npy"
+TOML
+configured 0 '' hand.toml --steps=7 --save=kept.st --lr=1e-3 --no-shuffle
+cp kept.st first.st
+grep -qx 'steps = 7' kept.st.toml || fail "resolved: $(cat kept.st.toml)"
+grep -q 'config' kept.st.toml && fail 'a file of options names another'
+configured 0 '' kept.st.toml
+cmp first.st kept.st || fail 'resolved options do something else'
+cp kept.st.toml kept.toml
+configured 0 '' kept.toml
+cmp kept.st.toml kept.toml || fail 'resolved options are resolved otherwise'
+echo 'seed = 1' >kept.st.toml
+configured 2 "would replace 'kept.st.toml': expected a training's options" \
+  kept.toml
+grep -qx 'seed = 1' kept.st.toml || fail "somebody's options are gone"
+configured 0 '' kept.toml --save=/dev/null
+[ ! -e /dev/null.toml ] || fail 'options beside a device'
 
 # Files of tokens: windows of the model's length, and the next token of each.
 cat >tokens.json <<'M'

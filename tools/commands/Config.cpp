@@ -1,120 +1,28 @@
-//===- Config.cpp - options from a file -----------------------------------===//
+//===- Config.cpp - options from a file, and into one ---------------------===//
 #include "tools/commands/Config.h"
 
 #include "runtime/artifact/NearestName.h"
+#include "runtime/artifact/Text.h"
+#include "runtime/io/Argument.h"
 #include "runtime/io/Array.h"
 #include "runtime/io/File.h"
+#include "tools/commands/Print.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ENABLE_WINDOWS_COMPAT 0
+#include <toml++/toml.h>
 
 namespace tandem::commands {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r";
 constexpr size_t kMost = size_t(1) << 20; ///< bytes of a file
-
-/// The file's text, from its begin to its end.
-class Reader {
-public:
-  Reader(std::string path, std::string_view text)
-      : path_(std::move(path)), text_(text) {}
-
-  bool atEnd() const { return text_.empty(); }
-  bool atLineEnd() const { return text_.empty() || text_[0] == '\n'; }
-  /// Skips spaces and comments; with `lines`, ends of lines as well.
-  void skip(bool lines) {
-    while (!text_.empty()) {
-      if (text_[0] == '#')
-        text_.remove_prefix(std::min(text_.find('\n'), text_.size()));
-      else if (kSpace.find(text_[0]) != kSpace.npos ||
-               (lines && text_[0] == '\n'))
-        take();
-      else
-        return;
-    }
-  }
-  bool takes(char c) {
-    if (text_.empty() || text_[0] != c)
-      return false;
-    take();
-    return true;
-  }
-  /// What is neither quoted nor a separator: a name, a number.
-  std::string bare() {
-    size_t end = std::min(text_.find_first_of(" \t\r\n=,#[]\"'"), text_.size());
-    std::string word(text_.substr(0, end));
-    text_.remove_prefix(end);
-    return word;
-  }
-  bool isQuoted() const {
-    return !text_.empty() && (text_[0] == '"' || text_[0] == '\'');
-  }
-  Result<std::string> quoted() {
-    char quote = text_[0];
-    take();
-    std::string word;
-    while (!atLineEnd() && text_[0] != quote) {
-      char c = text_[0];
-      take();
-      if (quote == '"' && c == '\\' && !atLineEnd()) {
-        c = text_[0];
-        take();
-        if (c == 'n' || c == 't')
-          c = c == 'n' ? '\n' : '\t';
-        else if (c != '"' && c != '\\')
-          return wrong("expected \\n, \\t, \\\" or \\\\ in a text");
-      }
-      word += c;
-    }
-    if (!takes(quote))
-      return wrong("expected the end of a text");
-    return word;
-  }
-  Status wrong(const std::string &what) const {
-    return Status::usage(path_ + ":" + std::to_string(line_) + ": " + what);
-  }
-
-private:
-  void take() {
-    line_ += text_[0] == '\n';
-    text_.remove_prefix(1);
-  }
-
-  std::string path_;
-  std::string_view text_;
-  int64_t line_ = 1;
-};
-
-/// Returns the values: of a list all of them.
-Result<std::vector<std::string>> valuesOf(Reader &reader) {
-  std::vector<std::string> values;
-  bool isList = reader.takes('[');
-  do {
-    reader.skip(isList);
-    if (isList && reader.takes(']'))
-      return values;
-    if (reader.isQuoted()) {
-      auto text = reader.quoted();
-      if (!text)
-        return std::move(text).status();
-      values.push_back(*std::move(text));
-    } else if (std::string word = reader.bare(); !word.empty()) {
-      values.push_back(word);
-    } else {
-      return reader.wrong("expected a value");
-    }
-    reader.skip(isList);
-  } while (isList && reader.takes(','));
-  if (isList && !reader.takes(']'))
-    return reader.wrong("expected ',' or ']' in a list");
-  return values;
-}
-
-Result<std::string> nameIn(Reader &reader) {
-  if (reader.isQuoted())
-    return reader.quoted();
-  return reader.bare();
-}
 
 bool isGiven(Words words, std::string_view name) {
   for (std::string_view word : words) {
@@ -150,70 +58,191 @@ bool isOverridden(const OptionTable &table, Words words,
   return false;
 }
 
-Status readLine(Reader &reader, const OptionTable &table, Words words,
-                std::string &section, std::vector<std::string> &all) {
-  auto end = [&] {
-    reader.skip(false);
-    return reader.atLineEnd() ? Status::success()
-                              : reader.wrong("expected the end of the line");
+/// The value of a key as the command line would have it; nothing for a list, a
+/// table or a date.
+std::optional<std::string> textOf(const toml::node &node) {
+  if (auto text = node.value_exact<std::string>())
+    return text;
+  if (auto flag = node.value_exact<bool>())
+    return *flag ? "true" : "false";
+  if (auto integer = node.value_exact<int64_t>())
+    return std::to_string(*integer);
+  if (auto number = node.value_exact<double>())
+    return numberText(*number);
+  return std::nullopt;
+}
+
+/// The keys of a table in the order of the file.
+std::vector<std::pair<std::string, const toml::node *>>
+keysOf(const toml::table &table) {
+  std::vector<std::pair<std::string, const toml::node *>> keys;
+  for (auto &&[key, node] : table)
+    keys.emplace_back(std::string(key.str()), &node);
+  auto place = [](const auto &entry) {
+    const toml::source_position &begin = entry.second->source().begin;
+    return std::tuple(begin.line, begin.column, std::string_view(entry.first));
   };
-  auto check = [&](const std::string &name) {
-    std::vector<std::string_view> known;
-    for (const Option &option : table.options())
-      known.push_back(option.name);
-    return name != "config" && table.find(name)
-               ? Status::success()
-               : reader.wrong("there is no option '" + name + "' here" +
-                              didYouMean(name, known));
-  };
-  if (reader.takes('[')) {
-    reader.skip(false);
-    auto name = nameIn(reader);
-    if (!name)
-      return std::move(name).status();
-    reader.skip(false);
-    if (!reader.takes(']'))
-      return reader.wrong("expected ']'");
-    section = *name;
-    if (Status status = check(section); !status)
-      return status;
-    if (!table.find(section)->isKeyed)
-      return reader.wrong("'" + section + "' is no list of NAME=VALUE");
-    return end();
+  std::ranges::sort(keys, {}, place);
+  return keys;
+}
+
+class Reader {
+public:
+  Reader(const OptionTable &table, Words words, const std::string &path)
+      : table_(table), words_(words), path_(path) {}
+
+  void read(const toml::table &file) {
+    for (const auto &[key, node] : keysOf(file)) {
+      const Option *option = key == "config" ? nullptr : table_.find(key);
+      if (!option)
+        refuse(key, *node);
+      else if (isOverridden(table_, words_, key))
+        continue;
+      else if (const toml::table *values = node->as_table())
+        readTable(*option, *values);
+      else if (const toml::array *values = node->as_array())
+        readList(*option, *values);
+      else
+        readValue(*option, *node);
+    }
   }
-  auto name = nameIn(reader);
-  if (!name)
-    return std::move(name).status();
-  reader.skip(false);
-  if (name->empty() || !reader.takes('='))
-    return reader.wrong("expected NAME = VALUE");
-  if (section.empty())
-    if (Status status = check(*name); !status)
-      return status;
-  reader.skip(false);
-  auto values = valuesOf(reader);
-  if (!values)
-    return std::move(values).status();
-  std::string option = section.empty() ? *name : section;
-  if (isOverridden(table, words, option))
-    return end();
-  for (const std::string &value : *values)
-    if (!section.empty())
-      all.push_back("--" + section + "=" + *name + "=" + value);
-    else if (table.find(option)->takesValue())
-      all.push_back("--" + option + "=" + value);
-    else if (value == "true")
-      all.push_back("--" + option);
-    else if (value != "false")
-      return reader.wrong("expected true or false for '" + option + "'");
-  return end();
+
+  void wrong(const toml::source_region &at, const std::string &what) {
+    problems_ += (problems_.empty() ? "" : "; ") + path_ + ":" +
+                 std::to_string(at.begin.line) + ":" +
+                 std::to_string(at.begin.column) + ": " + what;
+  }
+
+  Result<std::vector<std::string>> take() {
+    if (!problems_.empty())
+      return Status::usage(problems_);
+    return std::move(all_);
+  }
+
+private:
+  void refuse(const std::string &key, const toml::node &node) {
+    std::vector<std::string_view> known;
+    for (const Option &option : table_.options())
+      if (option.name != "config")
+        known.push_back(option.name);
+    wrong(node.source(), "there is no option " + io::inQuotes(key) + " here" +
+                             didYouMean(key, known));
+  }
+
+  void readTable(const Option &option, const toml::table &values) {
+    std::string name(option.name);
+    if (!option.isKeyed) {
+      wrong(values.source(), "'" + name + "' is no list of NAME=VALUE");
+      return;
+    }
+    for (const auto &[key, node] : keysOf(values))
+      if (auto text = textOf(*node))
+        add(option, key + "=" + *text);
+      else
+        wrong(node->source(),
+              "expected a text or a number for " + io::inQuotes(key));
+  }
+
+  void readList(const Option &option, const toml::array &values) {
+    std::string name(option.name);
+    if (!option.repeats()) {
+      wrong(values.source(), "'" + name + "' has one value, and is no list");
+      return;
+    }
+    for (const toml::node &node : values)
+      if (auto text = textOf(node))
+        add(option, *text);
+      else
+        wrong(node.source(), "expected texts or numbers in '" + name + "'");
+  }
+
+  void readValue(const Option &option, const toml::node &node) {
+    std::string name(option.name);
+    auto flag = node.value_exact<bool>();
+    auto text = textOf(node);
+    bool isFlag = option.kind == Option::Kind::Flag;
+    if (!text || (isFlag && !flag))
+      wrong(node.source(), (isFlag ? "expected true or false for '"
+                                   : "expected a text or a number for '") +
+                               name + "'");
+    else if (flag && (isFlag || option.kind == Option::Kind::OptionalText)) {
+      if (*flag)
+        all_.push_back("--" + name);
+    } else if (flag)
+      wrong(node.source(), "'" + name + "' is no flag: expected a text or a " +
+                               "number but got " + *text);
+    else
+      add(option, *text);
+  }
+
+  void add(const Option &option, const std::string &value) {
+    all_.push_back("--" + std::string(option.name) + "=" + value);
+  }
+
+  const OptionTable &table_;
+  Words words_;
+  std::string path_, problems_;
+  std::vector<std::string> all_;
+};
+
+std::string tomlText(std::string_view text) {
+  std::string all = "\"";
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      all += std::string("\\") + c;
+    else if (byte < 0x20 || byte == 0x7f) {
+      constexpr char digits[] = "0123456789abcdef";
+      all += std::string("\\u00") + digits[byte >> 4] + digits[byte & 15];
+    } else
+      all += c;
+  }
+  return all + "\"";
+}
+
+std::string keyText(std::string_view key) {
+  bool isBare = !key.empty() && std::ranges::all_of(key, [](unsigned char c) {
+    return c == '-' || c == '_' || (c < 0x80 && std::isalnum(c));
+  });
+  return isBare ? std::string(key) : tomlText(key);
+}
+
+/// A number as TOML spells it, or a text.
+std::string valueText(const Option &option, const std::string &value) {
+  bool isNumber = option.kind == Option::Kind::Integer ||
+                  option.kind == Option::Kind::Number;
+  bool isDecimal =
+      !value.empty() && value.size() < 18 &&
+      std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }) &&
+      (value == "0" || value[0] != '0');
+  if (isNumber && isDecimal)
+    return value;
+  if (option.kind == Option::Kind::Number) {
+    double number = std::strtod(value.c_str(), nullptr);
+    if (std::isfinite(number))
+      return numberText(number);
+  }
+  return tomlText(value);
 }
 
 } // namespace
 
+Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
+                                               Words words,
+                                               const std::string &path,
+                                               std::string_view text) {
+  Reader reader(table, words, artifact::printable(path));
+  toml::parse_result file = toml::parse(text);
+  if (file)
+    reader.read(file.table());
+  else
+    reader.wrong(file.error().source(),
+                 artifact::printable(file.error().description()));
+  return reader.take();
+}
+
 Result<std::vector<std::string>> configWords(const OptionTable &table,
                                              Words words) {
-  std::vector<std::string> all;
   std::string path;
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i)
     if (words[i].starts_with("--config="))
@@ -221,7 +250,7 @@ Result<std::vector<std::string>> configWords(const OptionTable &table,
     else if (words[i] == "--config" && i + 1 < words.size())
       path = words[i + 1];
   if (path.empty())
-    return all;
+    return std::vector<std::string>();
   // Also from a pipe.
   auto bytes = io::readBegin(path, kMost);
   if (!bytes)
@@ -230,12 +259,42 @@ Result<std::vector<std::string>> configWords(const OptionTable &table,
     return Status::usage(
         "--config: expected a file of less than 1 MiB but got " +
         io::inQuotes(path));
-  Reader reader(path, io::asText(*bytes));
-  std::string section;
-  for (reader.skip(true); !reader.atEnd(); reader.skip(true))
-    if (Status status = readLine(reader, table, words, section, all); !status)
-      return status;
-  return all;
+  return wordsOfConfig(table, words, path, io::asText(*bytes));
+}
+
+std::string configOf(const OptionTable &table) {
+  std::string text, tables;
+  for (const Option &option : table.options()) {
+    if (!option.given || option.name == "config")
+      continue;
+    std::string name(option.name);
+    auto hasName = [](const std::string &value) {
+      return io::endOfName(value) < value.size();
+    };
+    if (!option.takesValue()) {
+      text += name + " = true\n";
+    } else if (option.isKeyed && std::ranges::all_of(option.values, hasName)) {
+      tables += "\n[" + name + "]\n";
+      for (const std::string &value : option.values) {
+        size_t end = io::endOfName(value);
+        tables += keyText(std::string_view(value).substr(0, end)) + " = " +
+                  tomlText(std::string_view(value).substr(end + 1)) + "\n";
+      }
+    } else if (option.repeats()) {
+      text += name + " = [";
+      for (const std::string &value : option.values)
+        text +=
+            (&value == &option.values.front() ? "" : ", ") + tomlText(value);
+      text += "]\n";
+    } else {
+      const std::string &value = option.values.back();
+      bool isAlone = option.kind == Option::Kind::OptionalText && value.empty();
+      text +=
+          name + " = " + (isAlone ? "true" : valueText(option, value)) + "\n";
+    }
+  }
+  text += tables;
+  return toml::parse(std::string_view(text)) ? text : "";
 }
 
 } // namespace tandem::commands

@@ -1,8 +1,8 @@
-//===- Config.h - options from a file -------------------------------------===//
+//===- Config.h - options from a file, and into one -----------------------===//
 //
-// A subset of TOML: `name = value` for each option, with texts, numbers, `true`
-// and `false` for flags, and lists for options that may be given many times. A
-// section `[name]` gives a list of NAME=VALUE, one a line:
+// A file in TOML with a key for each option: texts, numbers, `true` and `false`
+// for flags, and lists for options that may be given many times. A table
+// `[name]` gives a list of NAME=VALUE, one a line:
 //
 //   epochs = 3
 //   no-shuffle = true
@@ -19,10 +19,24 @@ namespace tandem::commands {
 
 /// Returns the words "--name=value" of the file that `words` give as --config;
 /// none if they give none. Options that `words` have themselves, or of which
-/// they have one that it excludes, are left out. Fails with Usage, with the
-/// file's line.
+/// they have one that it excludes, are left out. Fails with Usage; each problem
+/// is at FILE:LINE:COLUMN.
 Result<std::vector<std::string>> configWords(const OptionTable &table,
                                              Words words);
+
+/// The same of a file's text; `path` is for messages.
+Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
+                                               Words words,
+                                               const std::string &path,
+                                               std::string_view text);
+
+/// Returns a file for --config with the options that a parsed `table` was
+/// given, by whatever way, but --config itself. Empty where no such file can
+/// say them (a path that is not UTF-8).
+std::string configOf(const OptionTable &table);
+
+/// What such a file begins with.
+inline constexpr std::string_view kResolved = "# resolved options of tandem ";
 
 } // namespace tandem::commands
 

@@ -1,6 +1,7 @@
 //===- Train.cpp - `train`: options in, results out -----------------------===//
 #include "runtime/io/Array.h"
 #include "tools/commands/Commands.h"
+#include "tools/commands/Config.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/TrainEvaluation.h"
 
@@ -284,6 +285,22 @@ void TrainOptions::declare(OptionTable &options) {
                  "rewritten");
   options.flag("json", json, "print results as JSON");
   model.declare(options);
+  options.finally([this, &options] {
+    resolved = configOf(options);
+    if (!resolved.empty())
+      resolved = std::string(kResolved) + "train\n" + resolved;
+    else if (!resolvedPath().empty())
+      note("the options are not kept beside the checkpoint: they are not in "
+           "UTF-8");
+    return Status::success();
+  });
+}
+
+std::string TrainOptions::resolvedPath() const {
+  const std::string &path = save.empty() ? saveBest : save;
+  if (path.empty() || io::fileKind(path) == io::FileKind::Special)
+    return "";
+  return path + ".toml";
 }
 
 void TrainOptions::declare(Files &files) const {
@@ -304,6 +321,8 @@ void TrainOptions::declare(Files &files) const {
                 {io::isIndexName(saveBest) ? FileKind::CheckpointIndex
                                            : FileKind::Checkpoint},
                 "--resume"});
+  if (!resolved.empty())
+    files.writes({"--save", resolvedPath(), {FileKind::Options}, "--config"});
   files.writes({"--log",
                 log,
                 {log.ends_with(".csv") ? FileKind::Csv : FileKind::Log},

@@ -52,6 +52,7 @@ private:
   Status finish();
   Status evaluateNow();
   Status save();
+  Status saveOptions();
   Status saveTo(const std::string &path, bool &isSaved);
   Status takeBest(const Evaluation &evaluation);
   void goOnWithout(const Status &status);
@@ -93,7 +94,7 @@ private:
   AnomalyWatch watch_;
   Updates updates_;
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false,
-       warnedOfDisk_ = false;
+       warnedOfDisk_ = false, savedOptions_ = false;
   Status unsavedBest_ = Status::success(); ///< of the last best
   Origin origin_;
   io::FileLock saveLock_, bestLock_, logLock_;

@@ -1,6 +1,7 @@
 //===- Training.cpp - the loop behind `train` -----------------------------===//
 #include "tools/commands/Trainer.h"
 
+#include "runtime/artifact/AtomicFile.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Kept.h"
 #include "tools/commands/NonFinite.h"
@@ -289,7 +290,9 @@ Status Trainer::saveTo(const std::string &path, bool &isSaved) {
   Status status = snapshot->checkFinite();
   isSaved = status.ok();
   if (status)
-    return snapshot->save(result_.position, origin_);
+    status = snapshot->save(result_.position, origin_);
+  if (isSaved)
+    return status ? saveOptions() : status;
   bool atTheEnd = result_.steps == stepsToDo_ || Interrupt::asked();
   std::string text = "not saved to '" + path + "' at step " +
                      std::to_string(result_.position.totalSteps) + ": " +
@@ -299,6 +302,22 @@ Status Trainer::saveTo(const std::string &path, bool &isSaved) {
   if (!std::exchange(warnedOfSave_, true))
     warn(text);
   return Status::success();
+}
+
+/// Writes the options beside the first checkpoint of this call.
+Status Trainer::saveOptions() {
+  std::string path = options_.resolvedPath();
+  if (options_.resolved.empty() || path.empty() || !isFirstRank() ||
+      std::exchange(savedOptions_, true))
+    return Status::success();
+  auto file = artifact::AtomicFile::create(path);
+  if (!file)
+    return std::move(file).status();
+  if (Status status =
+          file->write(options_.resolved.data(), options_.resolved.size());
+      !status)
+    return status;
+  return file->commit();
 }
 
 /// Says which options do the rest, and which ones of the command they replace:

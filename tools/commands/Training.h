@@ -38,8 +38,12 @@ struct TrainOptions {
   Casts casts;
   bool noShuffle = false, json = false;
   AnomalyOptions anomaly;
+  std::string resolved; ///< a file for --config that says all of these
 
   void declare(OptionTable &options);
+  /// Returns where `resolved` goes, beside the checkpoint; empty: nowhere, as
+  /// of a checkpoint that is a pipe.
+  std::string resolvedPath() const;
   /// Says which files these options read and write.
   void declare(Files &files) const;
 };
