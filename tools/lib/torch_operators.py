@@ -43,6 +43,8 @@ nn.functional.threshold nn.functional.unfold nn.functional.upsample_bilinear nn.
 # Variants of them that are none on a CPU, or of complex numbers.
 NO_VARIANTS = {"triton_optimized", "complex"}
 
+RANDOM = "random: the same distribution, not the same numbers"
+
 # Core ATen operators that no sample is compared of, and why.
 NOT_COMPARED = {
     "_adaptive_avg_pool2d_backward": "a derivative: compared as the gradient of its operator",
@@ -58,10 +60,10 @@ NOT_COMPARED = {
     "nonzero": "sizes that follow from data: refused",
     "empty.memory_format": "what it holds is nobody's",
     "empty_strided": "what it holds is nobody's",
-    "native_dropout": "random: the same distribution, not the same numbers",
-    "rand": "random: the same distribution, not the same numbers",
-    "randn": "random: the same distribution, not the same numbers",
-    "randperm": "random: the same distribution, not the same numbers",
+    "native_dropout": RANDOM,
+    "rand": RANDOM,
+    "randn": RANDOM,
+    "randperm": RANDOM,
     "sym_is_contiguous": "of symbolic sizes, which samples do not have",
     "sym_numel": "of symbolic sizes, which samples do not have",
     "sym_size.int": "of symbolic sizes, which samples do not have",
@@ -69,8 +71,24 @@ NOT_COMPARED = {
     "sym_stride.int": "of symbolic sizes, which samples do not have",
 }
 
-# Types that an operator is not compared in, and why.
-NO_TYPES = {}
+# Refused in integers.
+WINDOWS = {f"nn.functional.{kind}{n}d" for kind in ("conv", "conv_transpose", "avg_pool", "max_pool") for n in (1, 2, 3)}
+OF_INTEGERS = "convolutions and pools of 64-bit integers, which networks do not have: refused"
+ROUNDED_SCORES = (
+    "attention with a mask in bf16 rounds its scores to bf16, as attention that is written out does; PyTorch's kernels "
+    "keep them in f32")
+
+
+def reason_against(name, kind, sample):
+    """Why a sample of this operator and type is not compared; nothing if it is."""
+    if name in WINDOWS and kind == "int64":
+        return OF_INTEGERS
+    if sample.kwargs.get("dropout_p", 0) > 0:
+        return RANDOM
+    if kind == "bfloat16" and sample.kwargs.get("attn_mask") is not None:
+        return ROUNDED_SCORES
+    return ""
+
 
 PREFACE = """
 For each operator, samples of PyTorch's own database of operators (`torch.testing`'s OpInfo) are exported as modules of

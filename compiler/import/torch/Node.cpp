@@ -315,11 +315,21 @@ std::vector<std::string> Node::resultNames() const {
 size_t Node::resultCount() const { return names_.size(); }
 
 bool Node::wants(size_t i) const {
-  return i < names_.size() && !names_[i].empty();
+  if (i >= names_.size() || names_[i].empty())
+    return false;
+  auto has = [&](const Argument &argument) {
+    return llvm::is_contained(argument.names, names_[i]);
+  };
+  return llvm::any_of(graph_.outputs, has) ||
+         llvm::any_of(graph_.nodes, [&](const NodeData &node) {
+           return llvm::any_of(node.inputs, [&](const NamedArgument &input) {
+             return has(input.argument);
+           });
+         });
 }
 
 RankedTensorType Node::resultType(size_t i) {
-  if (!wants(i))
+  if (i >= names_.size() || names_[i].empty())
     return {};
   auto it = graph_.tensors.find(names_[i]);
   if (it == graph_.tensors.end())

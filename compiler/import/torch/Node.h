@@ -69,7 +69,7 @@ public:
   /// Of result `i`: null if it has none, or its sizes are not known.
   mlir::RankedTensorType resultType(size_t i = 0);
   size_t resultCount() const;
-  bool wants(size_t i) const; ///< false for a result without a name
+  bool wants(size_t i) const; ///< false for a result that nothing uses
   /// The strides of a tensor argument; none if they are not known.
   std::optional<List> strides(llvm::StringRef name);
   /// Whether a tensor argument is its whole storage, in row-major order.

@@ -3,6 +3,7 @@
 #include "ir/Ops.h"
 
 #include <cmath>
+#include <tuple>
 
 using namespace mlir;
 using namespace tandem;
@@ -29,11 +30,27 @@ static LogicalResult scaledProduct(Node &node, StringRef a, StringRef b) {
       node.make(node.op(), {x, y, z}, {factor("alpha"), factor("beta")}));
 }
 
+/// Of integers, which the op is not for, and with a weight that is a vector.
+static LogicalResult linearAsProduct(Node &node, const Expr &x, const Expr &w) {
+  Expr turned = w;
+  if (w.rank() == 2)
+    turned =
+        node.make("permute", w.value, node.attr("permutation", List{1, 0}));
+  Expr y = turned ? node.make("linalg_matmul", {x, turned}) : turned;
+  if (y && node.has("bias")) {
+    Expr bias = node.value("bias");
+    y = bias ? node.make("add_scaled", {y, bias}) : bias;
+  }
+  return node.result(y);
+}
+
 static LogicalResult linear(Node &node) {
   Expr x = node.value("input"), w = node.value("weight");
   SmallVector<Value> operands = {x.value, w.value};
   if (!x || !w)
     return failure();
+  if (w.rank() == 1 || !isa<FloatType>(x.type().getElementType()))
+    return linearAsProduct(node, x, w);
   if (node.has("bias"))
     operands.push_back(node.value("bias"));
   // A vector is a row.
@@ -157,10 +174,39 @@ static LogicalResult convolution(Node &node) {
 // Attention
 //===----------------------------------------------------------------------===//
 
+/// Queries, keys and values, whose first dimensions are stretched to those that
+/// they have together.
+static void stretchBatches(Node &node, MutableArrayRef<Expr> operands,
+                           bool isGrouped) {
+  // Heads are repeated, not stretched, where they are grouped.
+  int64_t own = isGrouped ? 3 : 2;
+  List batch;
+  for (const Expr &x : operands) {
+    if (x.rank() < own)
+      return;
+    List mine(x.shape().drop_back(own));
+    while (batch.size() < mine.size())
+      batch.insert(batch.begin(), 1);
+    for (size_t i = 1; i <= mine.size(); ++i)
+      if (int64_t size = mine[mine.size() - i]; size != 1)
+        batch[batch.size() - i] = size;
+  }
+  for (Expr &x : operands) {
+    List shape = batch;
+    llvm::append_range(shape, x.shape().take_back(own));
+    x = node.stretch(x, shape);
+  }
+}
+
 static LogicalResult attention(Node &node) {
   Expr q = node.value("query"), k = node.value("key"), v = node.value("value");
   if (!q || !k || !v)
     return failure();
+  Expr all[] = {q, k, v};
+  stretchBatches(node, all, node.flag("enable_gqa", false));
+  if (!all[0] || !all[1] || !all[2])
+    return failure();
+  std::tie(q, k, v) = std::tie(all[0], all[1], all[2]);
   double p = node.number("dropout_p", 0);
   Value mask;
   StringRef name = node.has("attn_mask") ? "attn_mask" : "attn_bias";
@@ -186,15 +232,6 @@ static LogicalResult attention(Node &node) {
   auto made = node.call("scaled_dot_product_attention", operands, list);
   if (made.empty())
     return failure();
-  // Those of one backend give more, which the gradient needs there.
-  for (size_t i = 1; i < node.resultCount(); ++i)
-    if (node.wants(i)) {
-      RankedTensorType type = node.resultType(i);
-      if (!type)
-        return node.unsupported("its result " + Twine(i));
-      (void)node.result(i,
-                        node.full(type.getElementType(), type.getShape(), 0));
-    }
   return node.result(0, made[0]);
 }
 

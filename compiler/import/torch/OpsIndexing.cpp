@@ -33,6 +33,95 @@ static LogicalResult embedding(Node &node) {
                                     tandem::detach(made), made));
 }
 
+/// For each of `count` indices, the bag that it is in: how many of the bags
+/// begin with it or before it, less one.
+static Expr bagOf(Node &node, const Expr &offsets, int64_t count,
+                  int64_t bags) {
+  Type i64 = node.builder().getI64Type();
+  List shape = {count, bags};
+  Expr number = node.make("iota", {}, node.attr("dim", int64_t(0)),
+                          RankedTensorType::get(shape, i64));
+  Expr first =
+      node.make("narrow", node.cast(offsets, i64).value,
+                {node.attr("dim", int64_t(0)), node.attr("start", int64_t(0)),
+                 node.attr("length", bags)});
+  if (!number || !first)
+    return {};
+  Expr isBegun =
+      compare(ComparePredicate::ge, number, first.broadcastTo(shape, {1}));
+  Expr begun =
+      node.make("sum", node.cast(isBegun, i64).value,
+                {node.attr("dim", List{1}), node.attr("keepdim", false)});
+  return begun ? begun - begun.like(1) : begun;
+}
+
+/// Sums, means (1) or maxima (2) of the table's rows, those of a bag together;
+/// a bag that has none is 0.
+static LogicalResult embeddingBag(Node &node) {
+  Expr table = node.value("weight"), indices = node.value("indices");
+  Expr offsets = node.value("offsets");
+  if (!table || !indices || !offsets)
+    return failure();
+  int64_t mode = node.integer("mode", 0), padding = -1;
+  if (node.has("padding_idx"))
+    padding = node.integer("padding_idx", -1);
+  if (node.flag("scale_grad_by_freq", false))
+    return node.unsupported("scale_grad_by_freq");
+  for (size_t i = 1; i < 4; ++i)
+    if (node.wants(i))
+      return node.unsupported("results beside the bags");
+  int64_t count = indices.dim(0), width = table.dim(1);
+  int64_t bags = offsets.dim(0) - node.flag("include_last_offset", false);
+  if (bags < 0)
+    return node.error("expected at least one offset");
+  Type element = elementOf(table);
+  if (count == 0 || bags == 0)
+    return node.result(node.full(element, {bags, width}, 0));
+  Expr bag = bagOf(node, offsets, count, bags);
+  Expr rows = node.make("take", {table, indices});
+  if (!bag || !rows)
+    return failure();
+  // What pads is in a bag of its own, which nobody sees.
+  if (padding >= 0)
+    bag = tandem::select(compare(ComparePredicate::eq, indices,
+                                 indices.like(static_cast<double>(padding))),
+                         bag.like(static_cast<double>(bags)), bag);
+  if (node.has("per_sample_weights")) {
+    Expr weights = node.value("per_sample_weights");
+    if (!weights)
+      return failure();
+    rows = rows * node.cast(weights, element).broadcastTo(rows.shape(), {0});
+  }
+  // Sums of narrow floats are in f32.
+  bool isWide = element.getIntOrFloatBitWidth() >= 32;
+  if (!isWide)
+    rows = node.cast(rows, node.builder().getF32Type());
+  NamedAttribute ofBags = node.attr("dim", int64_t(0));
+  Expr none = node.full(elementOf(rows), {bags + 1, width}, 0), y;
+  if (mode == 2)
+    y = node.make("scatter_reduce",
+                  {none, bag.broadcastTo(rows.shape(), {0}), rows},
+                  {ofBags, node.attr("reduce", StringRef("amax")),
+                   node.attr("include_self", false)});
+  else
+    y = node.make("index_add", {none, bag, rows}, ofBags);
+  if (y && mode == 1) {
+    Expr sizes = node.make("index_add",
+                           {node.full(elementOf(rows), {bags + 1}, 0), bag,
+                            node.full(elementOf(rows), {count}, 1)},
+                           ofBags);
+    if (!sizes)
+      return failure();
+    y = y / maximum(sizes, sizes.like(1)).broadcastTo(y.shape(), {0});
+  }
+  if (!y)
+    return failure();
+  y = node.make(
+      "narrow", y.value,
+      {ofBags, node.attr("start", int64_t(0)), node.attr("length", bags)});
+  return node.result(y ? node.cast(y, element) : y);
+}
+
 /// Negative indices of a dimension of `size`, counted from the beginning.
 static Expr wrapped(Node &node, const Expr &index, int64_t size) {
   Expr i = node.cast(index, node.builder().getI64Type());
@@ -217,6 +306,8 @@ static LogicalResult oneHot(Node &node) {
 
 void torch::addIndexingOps(OpTable &table) {
   table.add("embedding", embedding);
+  table.add("embedding_bag _embedding_bag _embedding_bag_forward_only",
+            embeddingBag);
   table.add("index _unsafe_index", lookUp);
   table.add("index_put _unsafe_index_put", indexPut);
   table.add("gather index_select take_along_dim", along);

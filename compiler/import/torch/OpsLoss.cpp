@@ -42,8 +42,8 @@ static LogicalResult nll(Node &node) {
   bool wantsTotal = node.resultCount() > 1 && node.wants(1);
   if (wantsTotal) {
     if (node.has("weight"))
-      (void)node.result(1, node.full(x.type().getElementType(), {}, 0));
-    else if (Expr target = node.value("target")) {
+      return node.unsupported("the sum of weights as a result");
+    if (Expr target = node.value("target")) {
       Expr counts = compare(ComparePredicate::ne, target,
                             target.like(static_cast<double>(ignored)));
       (void)node.result(

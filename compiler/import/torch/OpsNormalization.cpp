@@ -53,6 +53,36 @@ static LogicalResult layerNorm(Node &node) {
                               operands, list));
 }
 
+/// Means, and what is divided by, of [N, groups], as results 1 and 2.
+static LogicalResult groupStatistics(Node &node, const Expr &x, int64_t groups,
+                                     double eps) {
+  int64_t count = x.dim(0) * groups;
+  if (groups <= 0 || count == 0 || x.type().getNumElements() % count != 0)
+    return node.unsupported("statistics of no groups");
+  Expr flat =
+      node.reshape(x, {x.dim(0), groups, x.type().getNumElements() / count});
+  bool isWide = x.type().getElementTypeBitWidth() >= 32;
+  if (!isWide)
+    flat = node.cast(flat, node.builder().getF32Type());
+  auto made =
+      node.makeAll("var_mean", flat.value,
+                   {node.attr("dim", List{2}), node.attr("keepdim", false),
+                    node.attr("correction", 0.0)});
+  if (made.size() != 2)
+    return failure();
+  Expr root = node.make("rsqrt", (node.wrap(made[0]) + eps).value);
+  SmallVector<Value> statistics = {made[1], root};
+  for (size_t i : {1, 2}) {
+    RankedTensorType type = node.resultType(i);
+    Expr value = node.wrap(statistics[i - 1]);
+    if (value && type)
+      value = node.cast(value, type.getElementType());
+    if (failed(node.result(i, value ? tandem::detach(value) : value)))
+      return failure();
+  }
+  return success();
+}
+
 static LogicalResult groupNorm(Node &node) {
   Expr x = node.value("input");
   if (!x)
@@ -60,16 +90,14 @@ static LogicalResult groupNorm(Node &node) {
   bool isNative = node.op() == "native_group_norm";
   SmallVector<Value> operands = {x, optional(node, "weight"),
                                  optional(node, "bias")};
-  if (isNative && (node.wants(1) || node.wants(2)))
-    for (size_t i : {1, 2})
-      if (RankedTensorType type = node.resultType(i))
-        (void)node.result(i,
-                          node.full(type.getElementType(), type.getShape(), 0));
+  int64_t groups = node.integer(isNative ? "group" : "num_groups", 1);
+  double eps = node.number("eps", 1e-5);
+  if (isNative && (node.wants(1) || node.wants(2)) &&
+      failed(groupStatistics(node, x, groups, eps)))
+    return failure();
   auto made =
       node.call("group_norm", operands,
-                {node.attr("num_groups",
-                           node.integer(isNative ? "group" : "num_groups", 1)),
-                 node.attr("eps", node.number("eps", 1e-5))});
+                {node.attr("num_groups", groups), node.attr("eps", eps)});
   return node.result(0, made.empty() ? Value() : made[0]);
 }
 

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
@@ -73,7 +75,6 @@ static constexpr struct {
     {"softplus", "softplus", {{"beta", 1}, {"threshold", 20}}},
     {"softshrink", "softshrink", {{"lambd", 0.5}}},
     {"hardshrink", "hardshrink", {{"lambd", 0.5}}},
-    {"threshold", "threshold", {{"threshold", 0}, {"value", 0}}},
     {"selu", "selu", {}},
 };
 
@@ -142,13 +143,33 @@ static LogicalResult keepsType(Node &node) {
 
 static LogicalResult hardtanh(Node &node) {
   Expr x = node.value("self");
+  if (!x)
+    return failure();
   bool isSix = node.op() == "relu6";
   double low = isSix ? 0 : node.number("min_val", -1);
   double high = isSix ? 6 : node.number("max_val", 1);
+  if (isa<FloatType>(elementOf(x)))
+    return node.result(
+        node.make("hardtanh", x.value,
+                  {node.attr("min_val", low), node.attr("max_val", high)}));
+  Expr least = x.like(std::trunc(low)), most = x.like(std::trunc(high));
+  Expr above = select(compare(ComparePredicate::lt, x, least), least, x);
   return node.result(
-      x ? node.make("hardtanh", x.value,
-                    {node.attr("min_val", low), node.attr("max_val", high)})
-        : x);
+      select(compare(ComparePredicate::gt, above, most), most, above));
+}
+
+static LogicalResult threshold(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  double limit = node.number("threshold", 0), value = node.number("value", 0);
+  if (isa<FloatType>(elementOf(x)))
+    return node.result(
+        node.make("threshold", x.value,
+                  {node.attr("threshold", limit), node.attr("value", value)}));
+  return node.result(
+      select(compare(ComparePredicate::gt, x, x.like(std::trunc(limit))), x,
+             x.like(std::trunc(value))));
 }
 
 /// With the gradients of its ends: 0 at -3, and 1 at 3.
@@ -225,6 +246,7 @@ void torch::addPointwiseOps(OpTable &table) {
   table.add("isfinite", [](Node &n) { return isThere(n, "isfinite", true); });
   table.add("gelu", geluOp);
   table.add("hardtanh relu6", hardtanh);
+  table.add("threshold", threshold);
   table.add("hardswish", hardswish);
   table.add("logical_not", isZero);
   table.add("bitwise_not", bitwiseNot);

@@ -184,6 +184,10 @@ static LogicalResult similarity(Node &node) {
   Expr a = node.value("x1"), b = node.value("x2");
   if (!a || !b)
     return failure();
+  if (a.rank() == 0 && b.rank() == 0) {
+    a = node.reshape(a, {1});
+    b = node.reshape(b, {1});
+  }
   return node.result(node.make("cosine_similarity", {a, b},
                                {node.attr("dim", node.integer("dim", 1)),
                                 node.attr("eps", node.number("eps", 1e-8))}));

@@ -463,6 +463,12 @@ static LogicalResult unfold(Node &node) {
   int64_t d = node.dim("dimension", 0, rankOf(self));
   int64_t size = node.integer("size", 1), step = node.integer("step", 1);
   ArrayRef<int64_t> shape = shapeOf(self);
+  // A number is a window of one.
+  if (shape.empty() && step >= 1 && (size == 0 || size == 1))
+    return node.view(node.viewOf(self, "as_strided",
+                                 {node.attr("sizes", List{size}),
+                                  node.attr("strides", List{1}),
+                                  node.attr("offset", int64_t(0))}));
   if (shape.empty() || step < 1 || size < 0 || size > shape[d])
     return node.error("expected windows within " + infer::text(shape));
   List strides(shape.size(), 1);
