@@ -122,10 +122,13 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   }
   if (extension == ".json")
     return importJsonGraph((*buffer)->getBuffer(), path, context, status);
+  if (stablehlo::isExportedFile(path))
+    return stablehlo::importExported((*buffer)->getBuffer(), path, context,
+                                     status, options);
   if (extension != ".mlir") {
-    status = Status::usage(
-        "expected a model in .mlir, .json, .onnx or .pt2, but got '" + path +
-        "'");
+    status = Status::usage("expected a model in .mlir, .json, .onnx, .pt2 or "
+                           ".bin (of jax.export), but got '" +
+                           path + "'");
     return {};
   }
   StringRef text = (*buffer)->getBuffer();

@@ -5,7 +5,7 @@ source "$(dirname "$0")/expect.sh"
 tandem=$1/tandem
 fixtures=$3
 cd "$work" || exit 1
-cp "$fixtures/mlp.mlir" "$fixtures/step.mlir" .
+cp "$fixtures"/{mlp,step}.mlir "$fixtures"/{mlp_exported,step_exported,platforms}.bin .
 
 # Arguments that are called params are trained, unless --train says otherwise.
 loss=--loss=cross_entropy:result,labels
@@ -24,6 +24,23 @@ expect 2 'nothing is trained: --train=REGEX' \
 
 # A step that JAX differentiated updates what was donated.
 expect 0 '7 arguments are states' "$tandem" compile step.mlir -o s.tdm
+
+# What exported.serialize() gives has the same names and states.
+expect 0 "trains 2 arguments of 40 numbers" \
+  "$tandem" compile mlp_exported.bin -o m.tdm $loss --freeze=head --force
+grep -q "the derivative of JAX is left out" <<<"$out" || fail "no word: $out"
+expect 0 '7 arguments are states' \
+  "$tandem" compile step_exported.bin -o s.tdm --force
+expect 3 "exported for 2 platforms .'cpu', 'cuda'.," \
+  "$tandem" compile platforms.bin -o p.tdm
+head -c 3000 mlp_exported.bin >short.bin
+expect 1 "expected what 'serialize..' of jax.export gives, but it is not whole" \
+  "$tandem" compile short.bin -o p.tdm
+cp mlp.mlir text.bin
+expect 1 "expected what 'serialize..' of jax.export gives" \
+  "$tandem" compile text.bin -o p.tdm
+expect 2 "expected -o to name an artifact" \
+  "$tandem" compile mlp_exported.bin -o p.bin
 
 # Annotations of sharding are dropped with a word.
 cat >sharded.mlir <<'EOF'

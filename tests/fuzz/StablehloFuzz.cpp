@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Nesting.h"
+#include "compiler/import/stablehlo/Exported.h"
 #include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/stablehlo/Portable.h"
 #include "tests/fuzz/ImportFuzz.h"
 
 using namespace tandem;
@@ -20,6 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return mlir::success();
       });
   llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  if (auto exported = stablehlo::readExported(text)) {
+    require(stablehlo::isBytecode(exported->module));
+    text = exported->module;
+  } else {
+    requireMessage(exported.status());
+  }
   Status status = checkNesting(text, "small.mlir");
   (void)stablehlo::isModule(text);
   if (!status) {

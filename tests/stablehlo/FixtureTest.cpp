@@ -34,7 +34,7 @@ void PrintTo(const Fixture &fixture, std::ostream *out) {
 
 /// The file of numbers: a module in bytecode has those of its text.
 std::string numbersOf(llvm::StringRef name) {
-  name.consume_back("_portable");
+  (void)(name.consume_back("_portable") || name.consume_back("_exported"));
   return std::string(TANDEM_STABLEHLO_FIXTURES) + "/" + name.str() +
          ".safetensors";
 }
@@ -53,8 +53,9 @@ Result<runtime::Model> compiled(const Fixture &fixture) {
   if (!llvm::StringRef(fixture.loss).contains(':'))
     options.loss = fixture.loss;
   Status status;
+  bool isExported = llvm::StringRef(fixture.name).ends_with("_exported");
   auto module = readModel(std::string(TANDEM_STABLEHLO_FIXTURES) + "/" +
-                              fixture.name + ".mlir",
+                              fixture.name + (isExported ? ".bin" : ".mlir"),
                           context, status, options.import);
   if (!module)
     return status;
@@ -177,8 +178,10 @@ TEST_P(LossTest, LossAndGradientsAreThoseOfJax) {
 }
 
 /// A step that JAX differentiated: what was donated is updated in place.
-TEST(StablehloStep, DonatedArgumentsAreStates) {
-  Fixture fixture{"step_portable"};
+class StepTest : public testing::TestWithParam<Fixture> {};
+
+TEST_P(StepTest, DonatedArgumentsAreStates) {
+  const Fixture &fixture = GetParam();
   auto read = io::Safetensors::read(numbersOf(fixture.name));
   ASSERT_TRUE(read) << read.status().message();
   auto model = compiled(fixture);
@@ -228,6 +231,7 @@ static const std::vector<Fixture> withLoss = {
     {"flax_transformer", "cross_entropy:result,labels", 2e-5},
     {"flax_lstm", "mse:result,target"},
     {"flax_cnn_portable", "cross_entropy:result,labels"},
+    {"mlp_exported", "cross_entropy:result,labels"},
     {"equinox_mlp", "result", 1e-5, "^model"}};
 static const std::vector<Fixture> values = {
     {"elementwise"},      {"integers"},
@@ -242,4 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Values, FixtureTest, testing::ValuesIn(values),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Models, FixtureTest, testing::ValuesIn(withLoss),
                          nameOf);
+static const std::vector<Fixture> steps = {{"step_portable"},
+                                           {"step_exported"}};
+INSTANTIATE_TEST_SUITE_P(Steps, StepTest, testing::ValuesIn(steps), nameOf);
 INSTANTIATE_TEST_SUITE_P(Models, LossTest, testing::ValuesIn(withLoss), nameOf);

@@ -135,10 +135,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"in-place", {}}, Case{"tied", {}}, Case{"frozen", {}},
                     Case{"operators", {}}, Case{"experts", {}},
                     Case{"ends", {}}, Case{"samples", {}},
+                    // The layout before PyTorch 2.8.
+                    Case{"tied-2.6", {}}, Case{"cnn-2.6", {{"s1", 4}}},
+                    Case{"frozen-2.7", {}},
                     // Has products in bf16.
                     Case{"flow", {}, 1e-3}),
     [](const auto &info) {
       std::string name = info.param.name;
-      name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
+      std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
       return name;
     });

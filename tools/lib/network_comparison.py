@@ -122,14 +122,32 @@ def checked(check, name, options, folder):
 
 
 def table(results):
-    lines = ["| network | parameters | result | gradients | in f64 | losses |", "|---|---|---|---|---|---|"]
+    lines = ["| network | parameters | result | gradients | in f64 | losses | commit |", "|---|---|---|---|---|---|---|"]
     for r in results:
         pairs = (("gradients", "gradient noise"), ("losses", "loss noise"))
         figures = [f"{r[a]:.0e} ({r[b]:.0e})" if b in r else "" for a, b in pairs]
         figures.insert(1, f"{r['in f64']:.0e}" if "in f64" in r else "")
         why = "" if r["result"] == "passed" else ": " + r["why"].replace("|", "/").replace("\n", " ")[:200]
-        lines.append(f"| {r['name']} | {r.get('parameters', 0) / 1e6:.2f} M | {r['result']}{why} | {' | '.join(figures)} |")
+        lines.append(f"| {r['name']} | {r.get('parameters', 0) / 1e6:.2f} M | {r['result']}{why} | {' | '.join(figures)} | {r.get('commit', '')} |")
     return lines
+
+
+class Results:
+    """What came of each network: of this run, and of earlier ones where the file has them."""
+
+    def __init__(self, path, networks):
+        self.path = pathlib.Path(path) if path else None
+        self.order = list(networks)
+        kept = json.loads(self.path.read_text()) if self.path and self.path.exists() else []
+        self.by_name = {r["name"]: r for r in kept if r["name"] in networks}
+
+    def every(self):
+        return sorted(self.by_name.values(), key=lambda r: self.order.index(r["name"]))
+
+    def add(self, result):
+        self.by_name[result["name"]] = result
+        if self.path:  # after each, for what is stopped in between
+            self.path.write_text(json.dumps(self.every(), indent=1) + "\n")
 
 
 def main(usage, root, networks, check, head):
@@ -151,6 +169,8 @@ def main(usage, root, networks, check, head):
     if unknown:
         parser.error(f"no network is called {', '.join(unknown)}; --list prints the names")
     options.build = options.build.resolve()
+    commit = subprocess.run(["git", "-C", root, "describe", "--always", "--exclude=*"], capture_output=True, text=True).stdout.strip()
+    before = Results(options.json, networks)
     folder = options.keep or pathlib.Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     results = []
@@ -158,18 +178,17 @@ def main(usage, root, networks, check, head):
     with concurrent.futures.ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
         jobs = [pool.submit(checked, check, n, options, folder) for n in options.names or networks]
         for job in concurrent.futures.as_completed(jobs):
-            r = job.result()
+            r = job.result() | {"commit": commit}
             results.append(r)
+            before.add(r)
             figures = " ".join(f"{k} {v:.1e}" for k, v in r.items() if isinstance(v, float) and k != "seconds")
             print(f"{r['name']:20} {r['result']:12} {figures} {r['seconds']} s {r['why']}", flush=True)
             if not options.keep:
                 for file in folder.glob(f"{r['name']}.*"):
                     file.unlink()
-    results.sort(key=lambda r: list(networks).index(r["name"]))
     counts = collections.Counter(r["result"] for r in results)
     print(", ".join(f"{n} {kind}" for kind, n in counts.most_common()))
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(results, indent=1))
     if options.page:
-        pathlib.Path(options.page).write_text("\n".join([*head(results), "", *table(results)]) + "\n")
+        every = before.every()
+        pathlib.Path(options.page).write_text("\n".join([*head(every), "", *table(every)]) + "\n")
     sys.exit(counts["passed"] != len(results))

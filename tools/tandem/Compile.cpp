@@ -83,8 +83,8 @@ static Status checkName(const std::string &output, bool isModule) {
     return Status::usage("expected -o to name a module (.mlir) with "
                          "--stop-after, but got " +
                          io::inQuotes(output));
-  for (StringRef other : {".mlir", ".json", ".onnx", ".pt2", ".safetensors",
-                          ".npy", ".npz", ".jsonl", ".csv"})
+  for (StringRef other : {".mlir", ".json", ".onnx", ".pt2", ".bin",
+                          ".safetensors", ".npy", ".npz", ".jsonl", ".csv"})
     if (!isModule && name.ends_with(other))
       return Status::usage("expected -o to name an artifact (.tdm), but got " +
                            io::inQuotes(output));
@@ -173,8 +173,9 @@ struct CompileCommandOptions {
   static constexpr std::string_view
       usage = "compile MODEL -o X.tdm [options]",
       description = "Compiles a model (.mlir in the dialect, at any phase, or "
-                    "in StableHLO, a graph in .json, ONNX, or an archive of "
-                    "torch.export in .pt2) into an artifact.";
+                    "in StableHLO, a graph in .json, ONNX, an archive of "
+                    "torch.export in .pt2, or of jax.export in .bin) into an "
+                    "artifact.";
 
   std::string model, output, weights;
   CompileFlags flags;

@@ -468,7 +468,7 @@ static void declareImporters(CompileFlags &flags, OptionTable &table) {
           "in PyTorch's archives what requires grad, in ONNX floats with a "
           "dimension and more than one element, in StableHLO what is called "
           "'params'")
-      .onlyFor(".onnx|.pt2|.mlir", "models of other formats");
+      .onlyFor(".onnx|.pt2|.mlir|.bin", "models of other formats");
   table
       .flag("keep-eval", options.import.keepEval,
             "leave batch normalization and dropout as in inference")
@@ -482,10 +482,10 @@ static Status checkLoss(const std::string &loss, const std::string &model) {
   if (!StringRef(loss).contains(':'))
     return Status::success();
   auto spec = parseLoss(loss);
-  if (isImported(model))
-    return spec.status();
   if (StringRef(model).ends_with(".mlir"))
     return Status::success();
+  if (isImported(model) || StringRef(model).ends_with(".bin"))
+    return spec.status();
   return spec ? Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
                               "other formats, but the model is '" +
                               model + "'")

@@ -106,6 +106,8 @@ Status Session::status() const {
 
 /// A .mlir is in Tandem's dialect or in StableHLO's.
 static bool isStablehlo(const std::string &path) {
+  if (stablehlo::isExportedFile(path))
+    return true;
   // What has no end is refused when it is read.
   if (!StringRef(path).ends_with(".mlir") || !artifact::expectNoDevice(path))
     return false;

@@ -1,5 +1,6 @@
 //===- Import.cpp - from a StableHLO module to a captured module ----------===//
 #include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/stablehlo/Exported.h"
 #include "compiler/import/stablehlo/ModuleTranslator.h"
 #include "compiler/import/stablehlo/Portable.h"
 #include "compiler/import/stablehlo/SourceDialect.h"
@@ -58,6 +59,34 @@ bool stablehlo::isModule(StringRef text) {
     isFound |= isOf(text.drop_front(i), others);
   }
   return isFound;
+}
+
+bool stablehlo::isExportedFile(StringRef path) {
+  return path.ends_with(".bin");
+}
+
+OwningOpRef<ModuleOp> stablehlo::importExported(StringRef bytes,
+                                                const std::string &path,
+                                                MLIRContext &context,
+                                                Status &status,
+                                                const ImportOptions &options) {
+  auto exported = readExported(bytes);
+  if (!exported) {
+    status = std::move(exported).status().in("'" + path + "'");
+    return {};
+  }
+  auto module = importModule(exported->module, path, context, status, options);
+  if (!module)
+    return {};
+  Location loc = FileLineColLoc::get(&context, path, 0, 0);
+  if (exported->devices > 1)
+    emitRemark(loc) << "was exported for " << exported->devices
+                    << " devices: how they share the work is left out, and the "
+                       "program is compiled for one";
+  if (exported->hasBackward)
+    emitRemark(loc)
+        << "the derivative of JAX is left out: Tandem makes its own";
+  return module;
 }
 
 OwningOpRef<ModuleOp> stablehlo::importModule(StringRef text,

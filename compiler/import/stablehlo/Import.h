@@ -20,6 +20,16 @@ namespace tandem::stablehlo {
 /// of Tandem's.
 bool isModule(llvm::StringRef text);
 
+/// True for a file that is read as what jax.export serializes ("f.bin").
+bool isExportedFile(llvm::StringRef path);
+
+/// Reads one of those: its `bytes`, as importModule does.
+mlir::OwningOpRef<mlir::ModuleOp> importExported(llvm::StringRef bytes,
+                                                 const std::string &path,
+                                                 mlir::MLIRContext &context,
+                                                 Status &status,
+                                                 const ImportOptions &options);
+
 /// Reads one; `path` is for messages. Null if that failed: then the context's
 /// diagnostics, or `status`, say why.
 mlir::OwningOpRef<mlir::ModuleOp> importModule(llvm::StringRef text,

@@ -1,19 +1,11 @@
 //===- Archive.cpp - the files of a torch.export archive ------------------===//
-//
-// The members of PyTorch's archives are stored as they are, in one folder of
-// any name. What a member says of its size is not believed beyond the size of
-// the archive itself, unless it is compressed JSON of a plausible size.
-//
-//===----------------------------------------------------------------------===//
 #include "compiler/import/torch/Archive.h"
 #include "compiler/import/JsonReader.h"
 #include "compiler/import/torch/ElementTypes.h"
-#include "runtime/artifact/DeviceFiles.h"
+#include "compiler/import/torch/SavedTensors.h"
+#include "compiler/import/torch/Zip.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <zip.h>
 
 #include <limits>
 
@@ -21,147 +13,9 @@ using namespace tandem;
 using namespace tandem::torch;
 using llvm::StringRef;
 
-/// A graph of more JSON than this is none that was exported.
-static constexpr uint64_t kMostJson = uint64_t(1) << 30;
-/// Compressed members may grow by this factor.
-static constexpr uint64_t kMostGrowth = 100;
-
-namespace {
-class Zip {
-public:
-  static Result<std::unique_ptr<Zip>> open(const std::string &path);
-  ~Zip() { zip_discard(archive); }
-
-  bool has(const std::string &name) const {
-    return zip_name_locate(archive, (folder + name).c_str(), 0) >= 0;
-  }
-  /// The bytes of a member.
-  Result<std::string> read(const std::string &name) const;
-  /// Names of members below `prefix` that end in `suffix`.
-  std::vector<std::string> list(StringRef prefix, StringRef suffix) const;
-
-private:
-  explicit Zip(zip_t *archive) : archive(archive) {}
-  zip_t *archive;
-  std::string folder; ///< that everything is in: "model/"
-};
-} // namespace
-
-Result<std::unique_ptr<Zip>> Zip::open(const std::string &path) {
-  if (Status s = artifact::expectNoDevice(path); !s)
-    return s;
-  int code = 0;
-  zip_t *archive = zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code);
-  if (!archive) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    std::string why = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    return Status::failed("cannot read '" + path +
-                          "' as an archive of "
-                          "torch.export.save (a zip file): " +
-                          why);
-  }
-  std::unique_ptr<Zip> zip(new Zip(archive));
-  // The folder is that of the first member.
-  if (const char *first = zip_get_name(archive, 0, 0)) {
-    auto [folder, rest] = StringRef(first).split('/');
-    if (!rest.empty() && folder != "models" && folder != "data" &&
-        !folder.starts_with("."))
-      zip->folder = folder.str() + "/";
-  }
-  return zip;
-}
-
-Result<std::string> Zip::read(const std::string &name) const {
-  std::string member = folder + name;
-  auto wrong = [&](const std::string &why) {
-    return Status::failed("'" + artifact::printable(member) + "': " + why);
-  };
-  zip_stat_t stat;
-  if (zip_stat(archive, member.c_str(), 0, &stat) != 0)
-    return wrong("the archive has no such member");
-  constexpr zip_uint64_t needed =
-      ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-  if ((stat.valid & needed) != needed)
-    return wrong("the archive does not say its size");
-  bool isStored = stat.comp_method == ZIP_CM_STORE;
-  if (isStored
-          ? stat.size != stat.comp_size
-          : stat.size > kMostJson || stat.size / kMostGrowth > stat.comp_size)
-    return wrong("expected a plausible size, but got " +
-                 std::to_string(stat.size) + " bytes made of " +
-                 std::to_string(stat.comp_size));
-  zip_file_t *file = zip_fopen(archive, member.c_str(), 0);
-  if (!file)
-    return wrong(zip_strerror(archive));
-  std::string bytes(stat.size, 0);
-  zip_int64_t got = zip_fread(file, bytes.data(), bytes.size());
-  // Reading past the end checks the sum.
-  char end;
-  bool isWhole = got == static_cast<zip_int64_t>(bytes.size()) &&
-                 zip_fread(file, &end, 1) == 0;
-  std::string why = isWhole ? "" : zip_file_strerror(file);
-  zip_fclose(file);
-  if (!isWhole)
-    return wrong("cannot be read: " + why);
-  return bytes;
-}
-
-std::vector<std::string> Zip::list(StringRef prefix, StringRef suffix) const {
-  std::vector<std::string> names;
-  for (zip_int64_t i = 0, n = zip_get_num_entries(archive, 0); i < n; ++i)
-    if (const char *name = zip_get_name(archive, i, 0)) {
-      StringRef inside = name;
-      if (inside.consume_front(folder) && inside.starts_with(prefix) &&
-          inside.ends_with(suffix))
-        names.push_back(inside.str());
-    }
-  return names;
-}
-
 //===----------------------------------------------------------------------===//
 // Weights
 //===----------------------------------------------------------------------===//
-
-/// Elements of `size` bytes in row-major order, from a storage in which they
-/// stand `strides` apart; nothing if they lie outside.
-static std::optional<std::string> gather(StringRef storage,
-                                         const std::vector<int64_t> &shape,
-                                         const std::vector<int64_t> &strides,
-                                         int64_t offset, int64_t size) {
-  int64_t count = 1, last = offset;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] < 0 || strides[i] < 0 ||
-        __builtin_mul_overflow(count, shape[i], &count))
-      return std::nullopt;
-    int64_t reach;
-    if (shape[i] > 0 &&
-        (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
-         __builtin_add_overflow(last, reach, &last)))
-      return std::nullopt;
-  }
-  if (count == 0)
-    return std::string();
-  int64_t held = static_cast<int64_t>(storage.size()) / size;
-  // Strides of 0 repeat elements; nothing stored is as much as that.
-  if (offset < 0 || last >= held || count > (int64_t(1) << 40) / size)
-    return std::nullopt;
-  std::string bytes;
-  bytes.reserve(count * size);
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t at = offset, left = count; left > 0; --left) {
-    bytes.append(storage.data() + at * size, size);
-    for (size_t i = shape.size(); i-- > 0;) {
-      at += strides[i];
-      if (++index[i] < shape[i])
-        break;
-      at -= strides[i] * shape[i];
-      index[i] = 0;
-    }
-  }
-  return bytes;
-}
 
 static std::optional<std::vector<int64_t>> integersOf(const Json &meta,
                                                       const char *key) {
@@ -210,13 +64,21 @@ static Result<TensorPtr> readTensor(const Zip &zip, const std::string &folder,
   auto bytes = zip.read(folder + path->get<std::string>());
   if (!bytes)
     return bytes.status();
-  auto dense = gather(*bytes, *shape, *strides, offset, byteSize(data->kind));
+  auto dense = denseOf(*bytes, *shape, *strides, offset, byteSize(data->kind));
   if (!dense)
     return Status::failed("expected its elements to lie in the " +
                           std::to_string(bytes->size()) +
                           " bytes that are stored");
   data->bytes = *std::move(dense);
   return TensorPtr(std::move(data));
+}
+
+static Status showsDifferently(const std::string &name,
+                               const std::string &owner) {
+  return Status::unsupported("unsupported: '" + artifact::printable(name) +
+                             "' and '" + artifact::printable(owner) +
+                             "' are parameters that show one storage in "
+                             "different ways");
 }
 
 /// Reads what `config` lists: parameters and buffers, or constants.
@@ -253,10 +115,7 @@ static Status readTensors(const Zip &zip, const std::string &folder,
           entry["tensor_meta"].value("requires_grad", false)) {
         auto [owner, isNew] = owners.emplace(file, name);
         if (!isNew && to.values.at(owner->second) != one)
-          return Status::unsupported(
-              "unsupported: '" + artifact::printable(name) + "' and '" +
-              artifact::printable(owner->second) +
-              "' are parameters that show one storage in different ways");
+          return showsDifferently(name, owner->second);
       }
       to.values[name] = one;
       to.storage[name] = folder + file;
@@ -276,7 +135,34 @@ static Status readTensors(const Zip &zip, const std::string &folder,
 // Archives
 //===----------------------------------------------------------------------===//
 
-/// The layout before PyTorch 2.8: weights are pickles.
+/// Weights of the layout before PyTorch 2.8: dictionaries that torch.save
+/// wrote.
+static Status readSaved(const Zip &zip, const std::string &member,
+                        Program &to) {
+  auto bytes = zip.read(member);
+  if (!bytes)
+    return bytes.status();
+  auto saved = readSavedFile(*bytes);
+  if (!saved)
+    return std::move(saved).status().in("'" + member + "'");
+  std::map<std::string, std::string> owners; ///< parameters by their storage
+  for (SavedTensor &tensor : *saved) {
+    if (!tensor.data) {
+      to.unread[tensor.name] = tensor.why;
+      continue;
+    }
+    if (tensor.requiresGrad) {
+      auto [owner, isNew] = owners.emplace(tensor.storage, tensor.name);
+      if (!isNew && to.values.at(owner->second) != tensor.data)
+        return showsDifferently(tensor.name, owner->second);
+    }
+    to.values[tensor.name] = tensor.data;
+    to.storage[tensor.name] = member + tensor.storage;
+    to.requiresGrad[tensor.name] = tensor.requiresGrad;
+  }
+  return Status::success();
+}
+
 static Result<Program> readOld(const Zip &zip, const std::string &path) {
   auto text = zip.read("serialized_exported_program.json");
   if (!text)
@@ -284,11 +170,10 @@ static Result<Program> readOld(const Zip &zip, const std::string &path) {
   auto program = readProgram(*text, path);
   if (!program)
     return program.status();
-  for (const InputSpec &input : program->inputs)
-    if (!input.target.empty())
-      program->unread[input.target] =
-          "is pickled, as archives of before PyTorch 2.8 have it, and pickles "
-          "are not read";
+  for (const char *member :
+       {"serialized_state_dict.pt", "serialized_constants.pt"})
+    if (Status s = readSaved(zip, member, *program); !s)
+      return std::move(s).in("'" + path + "'");
   return program;
 }
 

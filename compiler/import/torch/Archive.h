@@ -1,10 +1,10 @@
 //===- Archive.h - the files of a torch.export archive --------------------===//
 //
 // Reads what torch.export.save writes: a zip file with a graph in JSON and the
-// weights beside it. Pickles are never unpickled. Both layouts are known: that
-// of PyTorch 2.8 and later (`models/model.json`, `data/weights/...`), and the
-// one before (`serialized_exported_program.json`), whose weights are pickled
-// and so are left out.
+// weights beside it. Both layouts are known: that of PyTorch 2.8 and later
+// (`models/model.json`, `data/weights/...`), and the one before
+// (`serialized_exported_program.json`), whose weights are files of torch.save.
+// No pickle is run (SavedTensors.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_IMPORT_TORCH_ARCHIVE_H

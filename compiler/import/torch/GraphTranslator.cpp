@@ -140,12 +140,18 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
     constants.emplace_back(where, ref);
     return;
   }
+  // PyTorch before 2.8 has a parameter again for each graph that reads it.
+  if (auto same = placed.find(input.target); same != placed.end()) {
+    to.refs[name] = same->second;
+    return;
+  }
   bool isParameter = input.kind == InputSpec::Kind::Parameter;
   // One parameter by several names is one.
   if (data && isParameter)
     for (const auto &[other, argument] : parameters)
       if (program.values.at(other) == data) {
         to.refs[name] = argument;
+        placed[input.target] = argument;
         return addName(argument, input.target);
       }
   auto role = RoleAttr::get(
@@ -162,6 +168,7 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
                     "; give it with --params when it is trained");
   BlockArgument argument = addArgument(type, role, loc);
   to.refs[name] = argument;
+  placed[input.target] = argument;
   if (data)
     kept.emplace_back(input.target, argument);
   if (data && isParameter)
@@ -335,6 +342,19 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
   tag(before);
 }
 
+/// Whether anything reads a value of `graph`.
+static bool isRead(const std::string &name, const Graph &graph) {
+  auto names = [&](const Argument &argument) {
+    return llvm::is_contained(argument.names, name);
+  };
+  return llvm::any_of(graph.outputs, names) ||
+         llvm::any_of(graph.nodes, [&](const NodeData &node) {
+           return llvm::any_of(node.inputs, [&](const NamedArgument &input) {
+             return names(input.argument);
+           });
+         });
+}
+
 /// Binds the results, which have to be what the archive says they are.
 void GraphTranslator::finish(Node &node, Scope &to, bool isInPlace) {
   if (isInPlace && !node.failed_ && !node.results.empty())
@@ -349,7 +369,8 @@ void GraphTranslator::finish(Node &node, Scope &to, bool isInPlace) {
       (void)node.unsupported("its result " + Twine(i));
     } else if (RankedTensorType type = node.resultType(i); made && type) {
       auto got = cast<RefType>(made.getType());
-      if (got != RefType::of(type)) {
+      // Some versions of PyTorch are wrong about states of an LSTM.
+      if (got != RefType::of(type) && isRead(node.names_[i], *to.graph)) {
         auto textOf = [](Type type) {
           std::string text;
           llvm::raw_string_ostream(text) << type;

@@ -95,6 +95,7 @@ private:
   std::set<std::string> trainable;
   std::map<std::string, TensorPtr> weights;
   std::map<std::string, mlir::BlockArgument> parameters; ///< with values
+  std::map<std::string, mlir::BlockArgument> placed;     ///< and buffers, all
   /// Parameters and buffers with values, by their names.
   std::vector<std::pair<std::string, mlir::BlockArgument>> kept;
   /// Buffers that no state_dict has, and constants: where, and their storage.

@@ -474,9 +474,31 @@ void Reader::program(const JsonPlace &root, Program &to) {
   outputNames(*module, to);
 }
 
+/// JSON with the numbers that it has not, and that PyTorch before 2.8 writes
+/// into it all the same, between quotes.
+static std::string quoted(std::string_view json) {
+  std::string text;
+  size_t begin = 0;
+  for (size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '"') {
+      while (++i < json.size() && json[i] != '"')
+        i += json[i] == '\\';
+      continue;
+    }
+    for (std::string_view word : {"-Infinity", "Infinity", "NaN"})
+      if (json.substr(i, word.size()) == word) {
+        text.append(json, begin, i - begin).append("\"").append(word) += '"';
+        begin = i += word.size();
+        --i;
+        break;
+      }
+  }
+  return text.append(json, std::min(begin, json.size()));
+}
+
 Result<Program> torch::readProgram(std::string_view json,
                                    const std::string &path) {
-  auto document = parseJson(json);
+  auto document = parseJson(quoted(json));
   if (!document)
     return std::move(document).status().in(path);
   Problems problems;
