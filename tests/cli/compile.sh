@@ -164,7 +164,7 @@ expect 2 'past .joint' "$tandem" compile dumps/digits_mlp.04.optimize.mlir \
   -o x.tdm --loss=loss
 expect 2 "no output 'lost' \(did you mean 'loss'" "$tandem" compile "$model" -o x.tdm --loss=lost
 expect 2 "unknown optimizer 'sgdd' \(did you mean 'sgd'" "$tandem" compile "$model" -o x.tdm --optimizer=sgdd:lr=1
-expect 2 'expected a model in .mlir, .json, .onnx or .pt2' \
+expect 2 'expected a model in .mlir, .json, .onnx, .pt2 or .bin' \
   "$tandem" compile "$1/tandem" -o x.tdm
 expect 1 'No such file' "$tandem" compile nowhere.mlir -o x.tdm
 expect 1 'cannot|No such file' "$tandem" compile "$model" -o nowhere/x.tdm
