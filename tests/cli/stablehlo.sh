@@ -55,6 +55,26 @@ EOF
 expect 0 'annotations of sharding are left out' "$tandem" compile sharded.mlir \
   -o sharded.tdm
 
+# Those of Shardy, as JAX writes them for a mesh.
+cat >shardy.mlir <<'EOF'
+module @shardy attributes {mhlo.num_partitions = 4 : i32} {
+  sdy.mesh @mesh = <["data"=2, "model"=2]> {stablehlo.mesh = {axes = [{name = "data", size = 2 : i64}]}}
+  func.func public @main(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {?}]>}) -> tensor<4x2xf32> {
+    %0 = sdy.sharding_constraint %x <@mesh, [{"data"}, {"model":(1)2p1}]> : tensor<4x2xf32>
+    %1 = stablehlo.cosine %0 : tensor<4x2xf32>
+    return %1 : tensor<4x2xf32>
+  }
+}
+EOF
+expect 0 'annotations of sharding are left out' "$tandem" compile shardy.mlir \
+  -o shardy.tdm
+sed 's/{"data"}, {"model"/{"data"}, {->"model"/' shardy.mlir >wrong.mlir
+expect 1 'error: expected' "$tandem" compile wrong.mlir -o w.tdm
+# The argument that chooses between platforms is none of the user's.
+sed 's/{sdy.sharding = .*]>}/{jax.global_constant = "_platform_index"}/' \
+  shardy.mlir >index.mlir
+expect 3 "the argument '_platform_index'" "$tandem" compile index.mlir -o i.tdm
+
 # Everything that is not supported, each at its place; exit code 3.
 cat >bad.mlir <<'EOF'
 module @bad {

@@ -240,7 +240,8 @@ static const std::vector<Fixture> values = {
     {"windows"},          {"lookups"},
     {"orders"},           {"loops"},
     {"random"},           {"elementwise_portable"},
-    {"lookups_portable"}, {"loops_portable"}};
+    {"lookups_portable"}, {"loops_portable"},
+    {"empties"}};
 
 INSTANTIATE_TEST_SUITE_P(Values, FixtureTest, testing::ValuesIn(values),
                          nameOf);

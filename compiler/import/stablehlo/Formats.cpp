@@ -98,6 +98,11 @@ constexpr Format chloFormats[] = {
     {"( % , k = #k ?, is_stable = !is_stable ; ) {} :to", "top_k"},
 };
 
+constexpr Format sdyFormats[] = {
+    {"@sym_name = <angles> {}", "mesh"},
+    {"% <angles> {} :same", "sharding_constraint"},
+};
+
 } // namespace
 
 StringRef stablehlo::formatOf(StringRef op) {
@@ -113,6 +118,7 @@ StringRef stablehlo::formatOf(StringRef op) {
     };
     add(formats, "stablehlo");
     add(chloFormats, "chlo");
+    add(sdyFormats, "sdy");
     return made;
   }();
   // The hook gets the name with its dialect or without.

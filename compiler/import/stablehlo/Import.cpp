@@ -75,6 +75,15 @@ OwningOpRef<ModuleOp> stablehlo::importExported(StringRef bytes,
     status = std::move(exported).status().in("'" + path + "'");
     return {};
   }
+  // How sharding is annotated in bytecode is Shardy's own.
+  if (exported->devices > 1 && exported->module.contains("sdy")) {
+    status = Status::unsupported(
+        "unsupported: '" + path + "' was exported for " +
+        std::to_string(exported->devices) +
+        " devices; export it for one, or write the text of mlir_module() to a "
+        ".mlir file");
+    return {};
+  }
   auto module = importModule(exported->module, path, context, status, options);
   if (!module)
     return {};

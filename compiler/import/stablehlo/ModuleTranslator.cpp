@@ -72,10 +72,8 @@ RankedTensorType ModuleTranslator::typeOf(Type type, std::string &why) const {
   else if (!isElementType(tensor.getElementType())) {
     llvm::raw_string_ostream out(why);
     out << "elements of type " << tensor.getElementType();
-  } else if (llvm::is_contained(tensor.getShape(), 0))
-    why = "a tensor without elements";
-  else if (!isTensorType(RankedTensorType::get(tensor.getShape(),
-                                               tensor.getElementType())))
+  } else if (!isTensorType(RankedTensorType::get(tensor.getShape(),
+                                                 tensor.getElementType())))
     why = "a tensor so large";
   if (!why.empty())
     return {};

@@ -60,16 +60,19 @@ static LogicalResult passOn(Node &node) {
   return success();
 }
 
+static LogicalResult passOnSharding(Node &node) {
+  node.leaveOut("annotations of sharding");
+  return passOn(node);
+}
+
 static LogicalResult translateCustomCall(Node &node) {
   std::string target = node.text("call_target_name", "");
   node.ignore({"api_version", "backend_config", "called_computations",
                "has_side_effect", "operand_layouts", "result_layouts",
                "output_operand_aliases"});
   if (target == "Sharding" || target == "SPMDFullToShardShape" ||
-      target == "SPMDShardToFullShape") {
-    node.leaveOut("annotations of sharding");
-    return passOn(node);
-  }
+      target == "SPMDShardToFullShape")
+    return passOnSharding(node);
   return node.unsupported("a call of '" + target +
                           "', which is no part of the module");
 }
@@ -78,5 +81,6 @@ void stablehlo::addCallOps(OpTable &table) {
   table.addNamed("func.call", translateCall);
   table.add("composite", translateComposite);
   table.add("optimization_barrier", passOn);
+  table.addNamed("sdy.sharding_constraint", passOnSharding);
   table.add("custom_call", translateCustomCall);
 }

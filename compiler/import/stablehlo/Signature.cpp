@@ -66,6 +66,16 @@ void ModuleTranslator::findArguments(func::FuncOp main) {
                                ? named.getName().getValue().str()
                                : "arg" + std::to_string(i),
                            taken);
+    for (StringRef sharding : {"sdy.sharding", "mhlo.sharding"})
+      if (main.getArgAttr(i, sharding))
+        dropped.insert("annotations of sharding");
+    // What JAX puts before the arguments: it would be one more input.
+    if (auto constant =
+            main.getArgAttrOfType<StringAttr>(i, "jax.global_constant"))
+      missing(location(argument.getLoc()))
+          << "the argument '" << constant.getValue()
+          << "', which a function has that was exported for several platforms "
+             "or symbolic sizes; export it for one, and for fixed shapes";
     if (auto alias =
             main.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output")) {
       made.alias = alias.getInt();

@@ -61,10 +61,56 @@ public:
                       TypeID::get<ChloDialect>()) {}
 };
 
+class SdyDialect : public SourceDialect {
+public:
+  static StringRef getDialectNamespace() { return "sdy"; }
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SdyDialect)
+  explicit SdyDialect(MLIRContext *context)
+      : SourceDialect(getDialectNamespace(), context,
+                      TypeID::get<SdyDialect>()) {}
+  Attribute parseAttribute(DialectAsmParser &parser, Type) const override {
+    StringRef name;
+    if (parser.parseKeyword(&name) || stablehlo::skipAngles(parser))
+      return {};
+    return UnitAttr::get(parser.getContext());
+  }
+};
+
 } // namespace
 
+ParseResult stablehlo::skipAngles(AsmParser &parser) {
+  if (parser.parseLess())
+    return failure();
+  while (failed(parser.parseOptionalGreater())) {
+    StringAttr symbol;
+    std::string text;
+    StringRef word;
+    int64_t number;
+    if (succeeded(parser.parseOptionalSymbolName(symbol)) ||
+        succeeded(parser.parseOptionalString(&text)) ||
+        succeeded(parser.parseOptionalKeyword(&word)) ||
+        succeeded(parser.parseOptionalComma()) ||
+        succeeded(parser.parseOptionalEqual()) ||
+        succeeded(parser.parseOptionalColon()) ||
+        succeeded(parser.parseOptionalQuestion()) ||
+        succeeded(parser.parseOptionalLSquare()) ||
+        succeeded(parser.parseOptionalRSquare()) ||
+        succeeded(parser.parseOptionalLBrace()) ||
+        succeeded(parser.parseOptionalRBrace()) ||
+        succeeded(parser.parseOptionalLParen()) ||
+        succeeded(parser.parseOptionalRParen()))
+      continue;
+    OptionalParseResult isNumber = parser.parseOptionalInteger(number);
+    if (!isNumber.has_value())
+      return parser.parseGreater(); // says what is there instead
+    if (failed(*isNumber))
+      return failure();
+  }
+  return success();
+}
+
 void stablehlo::loadSourceDialects(MLIRContext &context) {
-  context.loadDialect<StablehloDialect, ChloDialect>();
+  context.loadDialect<StablehloDialect, ChloDialect, SdyDialect>();
 }
 
 //===----------------------------------------------------------------------===//

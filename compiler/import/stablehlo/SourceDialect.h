@@ -16,7 +16,9 @@
 
 namespace tandem::stablehlo {
 
-/// Makes the dialects `stablehlo` and `chlo` known to a context.
+/// Makes the dialects `stablehlo`, `chlo` and `sdy` known to a context. Of the
+/// last, annotations of how devices share the work, the ops `mesh` and
+/// `sharding_constraint` and attributes are read; what they say is passed over.
 void loadSourceDialects(mlir::MLIRContext &context);
 
 /// Returns the format of an op's own syntax ("stablehlo.iota"); empty if it has
@@ -30,6 +32,9 @@ mlir::ParseResult parseByFormat(mlir::OpAsmParser &parser,
 /// Reads what stands behind `#stablehlo.` or in `#stablehlo<...>`; null, and an
 /// error was given, if it is wrong.
 mlir::Attribute parseSourceAttribute(mlir::DialectAsmParser &parser);
+
+/// Passes over `<...>`, in which brackets, names and numbers may stand.
+mlir::ParseResult skipAngles(mlir::AsmParser &parser);
 
 /// Reads `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
 mlir::ParseResult parseConvolution(mlir::AsmParser &parser,

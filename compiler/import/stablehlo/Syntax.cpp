@@ -192,6 +192,7 @@ ParseResult Reader::readCustom(StringRef what) {
     return success();
   }
   return what == "value"       ? value()
+         : what == "angles"    ? stablehlo::skipAngles(parser)
          : what == "ranges"    ? ranges()
          : what == "dot"       ? dot()
          : what == "precision" ? precision()
