@@ -65,6 +65,9 @@ static LogicalResult embeddingBag(Node &node) {
   int64_t mode = node.integer("mode", 0), padding = -1;
   if (node.has("padding_idx"))
     padding = node.integer("padding_idx", -1);
+  // Of core ATen's operator -1 is none; of the other one, the last row.
+  if (node.has("padding_idx") && padding < 0 && node.op() == "embedding_bag")
+    padding += table.dim(0);
   if (node.flag("scale_grad_by_freq", false))
     return node.unsupported("scale_grad_by_freq");
   for (size_t i = 1; i < 4; ++i)

@@ -144,14 +144,58 @@ static LogicalResult batchNorm(Node &node) {
   return give(node, made);
 }
 
+/// Moves running statistics of an instance_norm towards those of the samples,
+/// their means over the batch.
+static LogicalResult moveStatistics(Node &node, const Expr &x) {
+  Expr mean = node.value("running_mean"), variance = node.value("running_var");
+  if (!mean || !variance)
+    return failure();
+  double momentum = node.number("momentum", 0.1);
+  List plane;
+  for (int64_t d = 2; d < x.rank(); ++d)
+    plane.push_back(d);
+  Expr wide = node.cast(x, mean.type().getElementTypeBitWidth() > 32
+                               ? mean.type().getElementType()
+                               : Type(node.builder().getF32Type()));
+  auto made =
+      node.makeAll("var_mean", tandem::detach(wide).value,
+                   {node.attr("dim", plane), node.attr("keepdim", false),
+                    node.attr("correction", 1.0)});
+  if (made.size() != 2)
+    return failure();
+  auto move = [&](StringRef name, const Expr &old, Value now) {
+    Expr mine = node.make(
+        "mean", now, {node.attr("dim", List{0}), node.attr("keepdim", false)});
+    if (!mine)
+      return;
+    Expr before = node.cast(old, mine.type().getElementType());
+    node.write(node.cast(before * (1 - momentum) + mine * momentum,
+                         old.type().getElementType()),
+               node.ref(name));
+  };
+  move("running_mean", mean, made[1]);
+  move("running_var", variance, made[0]);
+  return success(!node.failed());
+}
+
 static LogicalResult instanceNorm(Node &node) {
   Expr x = node.value("input");
   if (!x)
     return failure();
-  if (node.has("running_mean"))
-    return node.unsupported("running statistics of an instance_norm");
   SmallVector<Value> operands = {x, optional(node, "weight"),
                                  optional(node, "bias")};
+  if (node.has("running_mean")) {
+    if (!node.flag("use_input_stats", true) || node.keepsInference()) {
+      operands.push_back(node.value("running_mean"));
+      operands.push_back(node.value("running_var"));
+      return give(node,
+                  node.call("batch_norm_functional", operands,
+                            {node.attr("training", false),
+                             node.attr("eps", node.number("eps", 1e-5))}));
+    }
+    if (failed(moveStatistics(node, x)))
+      return failure();
+  }
   return give(node, node.call("instance_norm", operands,
                               node.attr("eps", node.number("eps", 1e-5))));
 }

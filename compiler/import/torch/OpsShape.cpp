@@ -236,6 +236,10 @@ void torch::addShapeOps(OpTable &table) {
             padded);
   table.add("tril triu", triangle);
   table.add("pixel_shuffle", [](Node &node) {
+    // Of no channels nothing is made.
+    if (RankedTensorType type = node.resultType();
+        type && type.getNumElements() == 0)
+      return node.result(node.full(type.getElementType(), type.getShape(), 0));
     return apply(
         node, "pixel_shuffle",
         node.attr("upscale_factor", node.integer("upscale_factor", 1)));
