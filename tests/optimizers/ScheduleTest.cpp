@@ -140,4 +140,15 @@ TEST(ScheduleTable, T08_SaysWhatIsWrong) {
             "unknown option 'warmup' of schedule 'onecycle'; kno");
   EXPECT_EQ(error("constant:from=0.5"),
             "'from' is of a 'warmup', and there is none");
+  EXPECT_EQ(error("table:1=1"),
+            "expected updates that rise from 0 on but got '1=1'");
+  EXPECT_EQ(error("table:0=1,5=1,5=2"),
+            "expected updates that rise from 0 on but got '5=2'");
+  for (const char *text : {"table", "table:", "table:0", "table:0=x",
+                           "table:0=-1", "table:0.5=1", "table:0=nan"})
+    EXPECT_NE(error(text).find("expected UPDATES=PART"), std::string::npos);
+  std::string many = "table:0=1";
+  for (int i = 1; i <= 100; ++i)
+    many += "," + std::to_string(i) + "=1";
+  EXPECT_EQ(error(many.c_str()), "expected at most 100 points but got 101");
 }

@@ -18,8 +18,8 @@
 #include "passes/partition/ClipSpec.h"
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
-#include "passes/partition/optimizers/Schedules.h"
 #include "passes/shard/ParallelSpec.h"
+#include "tools/tandem/ScheduleTable.h"
 
 #include "llvm/Support/Regex.h"
 
@@ -140,21 +140,7 @@ static void declareUpdate(CompileOptions &options, OptionTable &table) {
             "lr_schedule=SCHEDULE, as the last one, is a schedule of its own")
       .example(".*bias:weight_decay=0")
       .needs("optimizer", "it is of its options");
-  table
-      .text("lr-schedule", "NAME[:KEY=VALUE,...]", options.lrSchedule,
-            "the learning rate as a function of the number of updates, "
-            "computed in the step: cosine, linear and others, each with a "
-            "warm-up ('tandem help schedules')")
-      .check(checkSpec("--lr-schedule", parseScheduleSpec))
-      .completes([] {
-        std::vector<std::string> names;
-        for (const ScheduleKind &kind : scheduleKinds())
-          names.emplace_back(kind.name);
-        return names;
-      })
-      .example("cosine:warmup=5,total=100")
-      .byDefault("constant")
-      .needs("optimizer", "it is of its rate");
+  declareSchedule(table, options.lrSchedule);
   table
       .text("ema", "DECAY", options.ema,
             "an exponential average of each trained parameter in a state "
@@ -549,6 +535,9 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
 void CompileFlags::declare(Files &files, const std::string &model) const {
   files.reads("the model", model);
   files.reads("--shard", options.shard);
+  if (StringRef schedule = options.lrSchedule;
+      schedule.consume_front("table:@"))
+    files.reads("--lr-schedule", schedule.str());
   for (StringRef text : options.importValues) {
     auto [name, value] = text.split('=');
     files.reads(("--value '" + name + "'").str(), value.str());
@@ -569,6 +558,10 @@ Status CompileFlags::finish(CompileOptions &out) const {
   out = options;
   out.threads = static_cast<int>(threads.value_or(0));
   out.order = static_cast<int>(order.value_or(1));
+  auto schedule = withTable(options.lrSchedule);
+  if (!schedule)
+    return std::move(schedule).status();
+  out.lrSchedule = *std::move(schedule);
   for (const std::string &text : dims) {
     auto [name, size] = StringRef(text).rsplit('=');
     (void)size.getAsInteger(10, out.import.dims[name.str()]);

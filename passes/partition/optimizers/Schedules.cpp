@@ -119,6 +119,21 @@ static Expr stableDecay(const ScheduleSpec &spec, const Expr &rate,
   return between(spec, rate, anneal(spec, part));
 }
 
+/// From the last line between two points to the first.
+static Expr table(const ScheduleSpec &spec, const Expr &rate,
+                  const Expr &count) {
+  const auto &points = spec.points;
+  Expr part = count.like(points.back().second);
+  for (size_t i = points.size() - 1; i-- > 0;) {
+    auto [begin, first] = points[i];
+    auto [end, last] = points[i + 1];
+    Expr on = first + (last - first) * ((count - begin) / (end - begin));
+    part =
+        select(compare(ComparePredicate::lt, count, count.like(end)), on, part);
+  }
+  return rate * part;
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -205,7 +220,14 @@ ArrayRef<ScheduleKind> tandem::scheduleKinds() {
        "transformers.get_inverse_sqrt_schedule"},
       {"wsd", kStable, true, stableDecay,
        "lr, and in the last updates of total down to min",
-       "transformers.get_wsd_schedule"}};
+       "transformers.get_wsd_schedule"},
+      {"table",
+       {},
+       false,
+       table,
+       "lr times what UPDATES=PART,... says, along lines from 0=PART on; "
+       "table:@F.csv reads lines of UPDATES,PART",
+       "numpy.interp"}};
   return kinds;
 }
 
@@ -222,6 +244,34 @@ Expr ScheduleSpec::rate(const Expr &base, const Expr &count) const {
 //===----------------------------------------------------------------------===//
 // Parsing
 //===----------------------------------------------------------------------===//
+
+/// Reads the points of a table: `list` is UPDATES=PART,...
+static void readPoints(StringRef list, ScheduleSpec &spec,
+                       SmallVectorImpl<std::string> &problems) {
+  constexpr size_t most = 100;
+  SmallVector<StringRef> entries;
+  list.split(entries, ',');
+  for (StringRef entry : entries) {
+    auto [updates, part] = entry.split('=');
+    int64_t count = 0;
+    double value = 0;
+    if (updates.getAsInteger(10, count) || count < 0 || count > kMostUpdates ||
+        part.getAsDouble(value) || !(value == 0 || value >= kTiny) ||
+        !(value <= kMost))
+      problems.push_back("expected UPDATES=PART, an integer from 0 to 1.68e+07 "
+                         "and 0 or a number from 1.18e-38 to 1e+06, but got '" +
+                         entry.str() + "'");
+    else if (spec.points.empty() ? count != 0
+                                 : count <= spec.points.back().first)
+      problems.push_back("expected updates that rise from 0 on but got '" +
+                         entry.str() + "'");
+    else
+      spec.points.emplace_back(double(count), value);
+  }
+  if (entries.size() > most)
+    problems.push_back("expected at most " + std::to_string(most) +
+                       " points but got " + std::to_string(entries.size()));
+}
 
 /// What is wrong with values that are right by themselves.
 static void checkTogether(const ScheduleSpec &spec,
@@ -269,6 +319,10 @@ std::optional<ScheduleSpec> tandem::parseScheduleSpec(StringRef text,
   if (text.contains(':'))
     list.split(entries, ',');
   SmallVector<std::string> problems;
+  if (name == "table") {
+    readPoints(list, spec, problems);
+    entries.clear();
+  }
   readNumbers("schedule '" + name.str() + "'", options, entries, spec.values,
               problems);
   for (const OptimizerOption &option : options)

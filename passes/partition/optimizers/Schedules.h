@@ -16,6 +16,8 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tandem {
 
@@ -42,14 +44,16 @@ llvm::ArrayRef<OptimizerOption> warmupOptions();
 struct ScheduleSpec {
   const ScheduleKind *kind = nullptr;
   llvm::StringMap<double> values;
+  /// Of a table: updates, which rise, and what the rate is of `lr` there.
+  std::vector<std::pair<double, double>> points;
 
   double option(llvm::StringRef name) const { return values.lookup(name); }
   /// The rate of the update after `count` others.
   Expr rate(const Expr &base, const Expr &count) const;
 };
 
-/// Parses `NAME` or `NAME:KEY=VALUE,...`. Otherwise returns nothing, and
-/// `error` says everything that is wrong.
+/// Parses `NAME`, `NAME:KEY=VALUE,...` or `table:UPDATES=PART,...`. Otherwise
+/// returns nothing, and `error` says everything that is wrong.
 std::optional<ScheduleSpec> parseScheduleSpec(llvm::StringRef text,
                                               std::string &error);
 
