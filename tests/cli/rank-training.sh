@@ -63,6 +63,16 @@ both 0 'stopped early: 2 evaluations' train ddp.tdm "${train[@]}" --epochs=80 \
 accuracy=$(grep -oE 'best = accuracy [0-9.]+' <<<"$out" | grep -oE '[0-9.]+$')
 both 0 "accuracy = $accuracy" train ddp.tdm --steps=0 --params best.st \
   "${train[@]:7:5}"
+# T15: metrics are those of one process.
+compile "$digits/mlp.mlir" alone --optimizer=adamw:lr=2e-3
+metrics=(--metric=f1:logits,labels --metric=top2:logits,labels)
+expect 0 'eval.top2 = ' "$bin/tandem-run" train alone.tdm --steps=0 \
+  --params best.st "${train[@]:7:5}" "${metrics[@]}"
+for name in f1 top2; do
+  value=$(grep -oE "eval.$name = .*" <<<"$out")
+  both 0 "$value" train ddp.tdm --steps=0 --params best.st "${train[@]:7:5}" \
+    "${metrics[@]}"
+done
 both 0 'max-time is over' train ddp.tdm "${train[@]}" --epochs=100000 \
   --max-time=0.3
 

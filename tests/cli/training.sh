@@ -239,6 +239,45 @@ head -n 1 log.csv | grep -qx 'epoch,step,loss,lr,.*,eval.loss,eval.accuracy' ||
 awk -F, 'NR > 1 && NF != 11 { exit 1 }' log.csv || fail "cells: $(head -3 log.csv)"
 train 2 'has other columns' --steps=1 --resume=csv.st --log=log.csv
 
+# As a picture, with the steps of both calls, and as events, a file for each call.
+train 0 '' --steps=44 --seed=0 --log=seen.jsonl "${evaluates[@]}" --save=seen.st \
+  --metric=f1:logits,labels --plot=seen.svg --tensorboard=runs/seen
+train 0 '' --steps=3 --resume=seen.st --log=seen.jsonl "${evaluates[@]}" \
+  --metric=f1:logits,labels --plot=seen.svg --tensorboard=runs/seen
+for name in loss eval.loss eval.accuracy eval.f1 lr; do
+  grep -q ">$name<" seen.svg || fail "the picture has no $name"
+done
+[ "$(find runs/seen -name 'events.out.tfevents.*' | wc -l)" = 2 ] ||
+  fail "events: $(ls runs/seen)"
+for file in runs/seen/*; do # records of a version, 44 or 3 steps, and one more
+  [ "$(grep -ao 'eval/f1' "$file" | wc -l)" = 1 ] || fail "$file has no eval/f1"
+done
+train 2 "--plot' needs|needs.*--log" --steps=1 --plot=no.svg
+train 2 'expected a name as' --steps=1 --log=a.log --plot=no.png
+train 2 'can be read again' --steps=1 --log=/dev/null --plot=no.svg
+train 1 'it is a file|Not a directory|exists' --steps=1 --tensorboard=mlp.tdm
+echo x >other.svg
+train 2 "would replace 'other.svg'" --steps=1 --log=a.log --plot=other.svg
+
+# A schedule from a file, which is compiled in.
+printf '0,0.5\n10,1\n20,0\n' >rates.csv
+expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o rates.tdm \
+  --optimizer=sgd:lr=0.25 --lr-schedule=table:@rates.csv
+rm rates.csv
+expect 0 '' "$bin/tandem-run" train rates.tdm --steps=22 --log=rates.log \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
+rates=$(grep -oE '"lr": [0-9.e-]+' rates.log | cut -d' ' -f2 |
+  sed -n '1p;6p;11p;16p;22p' | xargs)
+[ "$rates" = '0.125 0.1875 0.25 0.125 0' ] || fail "T08: rates $rates"
+printf '0,1\n0,2\n' >rates.csv
+expect 2 'rise from 0' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
+  --optimizer=sgd --lr-schedule=table:@rates.csv
+printf '1\n2\n' >rates.csv
+expect 2 'expected lines of UPDATES,PART' "$bin/tandem" compile \
+  "$digits/mlp.mlir" -o no.tdm --optimizer=sgd --lr-schedule=table:@rates.csv
+expect 1 'No such file' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
+  --optimizer=sgd --lr-schedule=table:@none.csv
+
 # T14, T15: of batches of 1, 7 and 32 rows, which leave some over.
 for batch in 1 7 32; do
   sed -E "s/32x64xf32/${batch}x64xf32/g; s/32x128xf32/${batch}x128xf32/g

@@ -92,14 +92,17 @@ TEST_F(MetricRows, T15_MetricsDoNotFollowFromTheBatch) {
   write("labels.npy", io::test::arrayOf<int64_t>(DType::I64, {kRows}, labels));
   EXPECT_RAN(train("m.tdm", {"--steps=3", "--seed=1", "--save=w.st"}));
   double loss = 0;
-  Json accuracy;
+  Json accuracy, metrics;
   for (int64_t batch : {1, 7, 32}) {
     std::string name = "b" + std::to_string(batch);
     trace(name, [&](Trace &t) { classify(t, batch); });
     EXPECT_RAN(compile(name, name + ".tdm", {}));
-    Ended ended = run(TANDEM_RUN, plus({"train", name + ".tdm", "--steps=0",
-                                        "--params=w.st", "--json"},
-                                       evaluation()));
+    Ended ended =
+        run(TANDEM_RUN,
+            plus({"train", name + ".tdm", "--steps=0", "--params=w.st",
+                  "--json", "--metric=f1:logits,labels",
+                  "--metric=auc:logits,labels", "--metric=ppl=perplexity:loss"},
+                 evaluation()));
     EXPECT_RAN(ended);
     Json eval = Json::parse(ended.out)["eval"];
     EXPECT_EQ(eval["rows"], kRows) << batch;
@@ -108,7 +111,12 @@ TEST_F(MetricRows, T15_MetricsDoNotFollowFromTheBatch) {
     if (batch == 1) {
       loss = mean;
       accuracy = eval["accuracy"];
+      metrics = eval["metrics"];
+      EXPECT_EQ(metrics.size(), 3u);
+      EXPECT_NEAR(metrics["ppl"], std::exp(mean), 1e-9);
     }
+    for (const char *name : {"f1", "auc"})
+      EXPECT_EQ(eval["metrics"][name], metrics[name]) << name << batch;
     EXPECT_NEAR(mean, loss, 1e-6) << batch;
     EXPECT_EQ(eval["accuracy"], accuracy) << batch;
   }

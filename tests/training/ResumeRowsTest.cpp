@@ -19,6 +19,41 @@ protected:
   }
 };
 
+// Images that are changed as they are read are the same when a training goes
+// on, in the middle of a pass, too.
+TEST_F(ResumeRows, T09_AugmentedImagesAreThoseOfTheUndisturbedRun) {
+  trace("m", [](Trace &t) {
+    Tensor x = t.input("x", {4, 1, 3, 3});
+    Tensor labels = t.input("labels", {4}, DType::I64);
+    Tensor w = t.parameter("w", {2, 9}, Init::uniform(-0.5, 0.5));
+    Tensor logits = linear(x.view({4, 9}), w);
+    t.output("logits", logits);
+    t.output("loss", crossEntropy(logits, labels));
+  });
+  EXPECT_RAN(compile("m", "m.tdm", {"--optimizer=sgd:lr=0.1"}));
+  std::vector<float> pixels;
+  for (int64_t i = 0; i < kRows * 9; ++i)
+    pixels.push_back(float(i * 37 % 19) / 16);
+  write("x.npy",
+        io::test::arrayOf<float>(DType::F32, {kRows, 1, 3, 3}, pixels));
+  Words augmented = {"--augment=x:flip,crop=1"};
+  EXPECT_RAN(train("m.tdm", {"--steps=14", "--seed=3", "--save=plain.st"}));
+  EXPECT_RAN(train(
+      "m.tdm", plus({"--steps=14", "--seed=3", "--save=whole.st"}, augmented)));
+  EXPECT_RAN(train(
+      "m.tdm", plus({"--steps=7", "--seed=3", "--save=part.st"}, augmented)));
+  Ended other = train("m.tdm", {"--steps=7", "--resume=part.st"});
+  EXPECT_EQ(other.code, 2) << "without it the rows are others: " << other.err;
+  EXPECT_RAN(
+      train("m.tdm", plus({"--steps=7", "--resume=part.st", "--save=part.st"},
+                          augmented)));
+  EXPECT_NE(tensor("whole.st", "w"), tensor("plain.st", "w"));
+  EXPECT_EQ(tensor("whole.st", "w"), tensor("part.st", "w"));
+  for (const char *wrong : {"--augment=labels:flip", "--augment=y:flip",
+                            "--augment=x:crop=3", "--weights=@x.npy"})
+    EXPECT_EQ(train("m.tdm", {"--steps=1", wrong}).code, 2) << wrong;
+}
+
 // Everything that a step depends on is in a checkpoint: what it adds up, draws,
 // averages and scales by, which rows are left, and the best of the metrics. The
 // cuts are in the middle of a pass, of an accumulation, and of both.

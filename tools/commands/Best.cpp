@@ -16,8 +16,8 @@ static constexpr std::string_view kAccuracy = "accuracy",
 
 Result<Best> Best::parse(std::string_view text,
                          const artifact::Program &evaluate,
-                         const std::string &loss,
-                         const std::optional<Accuracy> &accuracy) {
+                         const std::string &loss, const Counters &counters) {
+  const auto &accuracy = counters.accuracy;
   Best best;
   bool isLeast = text.starts_with("min:"), isMost = text.starts_with("max:");
   if (isLeast || isMost)
@@ -33,6 +33,11 @@ Result<Best> Best::parse(std::string_view text,
   for (const artifact::Slot &slot : evaluate.results)
     if (slot.role == artifact::Role::Output && slot.shape.empty())
       names.push_back(slot.name);
+  bool isLarger = best.metric_ == kAccuracy || best.metric_ == kExactMatch;
+  for (const Metric &metric : counters.metrics) {
+    names.push_back(metric.name());
+    isLarger |= metric.name() == best.metric_ && metric.isLargerBetter();
+  }
   std::string known;
   for (std::string_view name : names)
     known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
@@ -40,9 +45,7 @@ Result<Best> Best::parse(std::string_view text,
     return Status::usage("--best: an evaluation has no number '" +
                          best.metric_ + "'" + didYouMean(best.metric_, names) +
                          "; it has " + (known.empty() ? "none" : known));
-  best.isLarger_ =
-      isMost ||
-      (!isLeast && (best.metric_ == kAccuracy || best.metric_ == kExactMatch));
+  best.isLarger_ = isMost || (!isLeast && isLarger);
   return best;
 }
 
@@ -55,6 +58,9 @@ bool Best::take(const Evaluation &evaluation, int64_t step) {
   for (const Mean &mean : evaluation.means)
     if (mean.name == metric_)
       value = mean.value;
+  for (const MetricValue &metric : evaluation.metrics)
+    if (metric.name == metric_)
+      value = metric.value;
   if (const auto &accuracy = evaluation.accuracy) {
     if (metric_ == kAccuracy)
       value = fraction(accuracy->right(), accuracy->counted());

@@ -19,8 +19,7 @@ public:
   /// it is counted, else the loss. Fails with Usage unless `evaluate` has it.
   static Result<Best> parse(std::string_view text,
                             const artifact::Program &evaluate,
-                            const std::string &loss,
-                            const std::optional<Accuracy> &accuracy);
+                            const std::string &loss, const Counters &counters);
 
   /// Takes an evaluation after step `step`; true if it is the best one yet. One
   /// whose number is NaN never is.

@@ -6,6 +6,7 @@
 #include "tools/commands/Print.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -93,7 +94,7 @@ void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
     names.push_back(slot->name);
   }
   for (const NamedArray &given : arrays_)
-    if (given.name != use.also &&
+    if (std::ranges::find(use.also, given.name) == use.also.end() &&
         std::none_of(inputs.begin(), inputs.end(),
                      [&](const Slot *s) { return s->name == given.name; }))
       problems.add(option_ + " '" + given.name + "': program '" + program.name +
@@ -263,20 +264,118 @@ void Dataset::gather(std::span<const int64_t> rows) {
     int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
     int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
     auto *to = wide.mutableData<std::byte>();
-    for (int64_t i = 0; i < std::min(column.rows, given); ++i)
-      io::castElements(array.bytes.data() +
-                           rows[size_t(column.first + i)] * fromBytes,
-                       array.dtype, to + i * toBytes, wide.dtype(),
-                       column.rowElements, column.from->cast);
+    for (int64_t i = 0; i < std::min(column.rows, given); ++i) {
+      int64_t row = rows[size_t(column.first + i)];
+      io::castElements(array.bytes.data() + row * fromBytes, array.dtype,
+                       to + i * toBytes, wide.dtype(), column.rowElements,
+                       column.from->cast);
+      if (!column.augmentation)
+        continue;
+      std::span<const int64_t> shape = wide.shape();
+      column.augmentation->apply({to + i * toBytes, size_t(toBytes)},
+                                 shape[shape.size() - 2], shape.back(),
+                                 artifact::byteSize(wide.dtype()),
+                                 drawOf(seed_, epoch_, row), scratch_);
+    }
     takePiece(column);
   }
 }
 
+Status Dataset::augment(const std::vector<std::string> &texts) {
+  for (const std::string &text : texts) {
+    auto made = Augmentation::parse(text);
+    if (!made)
+      return std::move(made).status();
+    std::vector<std::string_view> names;
+    Column *column = nullptr;
+    for (Column &one : columns_) {
+      names.push_back(one.from->name);
+      if (one.from->name == made->name)
+        column = &one;
+    }
+    const std::string who = "--augment '" + made->name + "': ";
+    if (!column)
+      return Status::usage(who + "there is no such input" +
+                           didYouMean(made->name, names));
+    if (column->augmentation)
+      return Status::usage(who + "it is there twice");
+    const Tensor &wide = column->wide.defined() ? column->wide : column->batch;
+    if (column->rowElements == 0 || wide.rank() < 3)
+      return Status::usage(who +
+                           "expected rows of images, [N, ..., H, W], but "
+                           "got " +
+                           runtime::describe(wide.dtype(), wide.shape()));
+    std::span<const int64_t> shape = wide.shape();
+    int64_t least = std::min(shape[shape.size() - 2], shape.back());
+    if (made->pad >= least)
+      return Status::usage(
+          who + "expected a crop of less than " + std::to_string(least) +
+          ", the side of an image, but got " + std::to_string(made->pad));
+    scratch_.reserve(
+        size_t(column->rowElements * artifact::byteSize(wide.dtype())));
+    column->augmentation = *std::move(made);
+  }
+  return Status::success();
+}
+
+Status Dataset::drawBy(NamedArray weights) {
+  io::ArrayView view = weights.view();
+  if (view.shape.size() != 1 || view.shape[0] != rows_)
+    return Status::usage("--weights: expected " + std::to_string(rows_) +
+                         " numbers, one for each row, but got " +
+                         runtime::describe(view.dtype, view.shape));
+  double sum = 0;
+  for (int64_t row = 0; row < rows_; ++row) {
+    double weight = io::elementAsDouble(view.dtype, view.bytes.data(), row);
+    if (!(weight >= 0) || !std::isfinite(weight))
+      return Status::usage("--weights: expected numbers from 0 on, but that of "
+                           "row " +
+                           std::to_string(row) + " is " +
+                           io::elementText(view, row));
+    sums_.push_back(sum += weight);
+  }
+  if (!(sum > 0) || !std::isfinite(sum))
+    return Status::usage("--weights: expected a sum above 0 but got " +
+                         numberText(sum));
+  weights_ = std::move(weights);
+  return Status::success();
+}
+
+std::vector<int64_t> Dataset::order(bool shuffle, uint64_t seed,
+                                    int64_t epoch) const {
+  if (!weights_)
+    return rowOrder(rows_, shuffle, seed, epoch);
+  std::vector<int64_t> rows(static_cast<size_t>(rows_));
+  uint64_t counter = mix(mix(seed + 2) ^ uint64_t(epoch));
+  for (int64_t &row : rows) {
+    // 53 bits: a number below 1, so that one below the sum. A row without
+    // weight has the sum of the one before, which is not above it.
+    double part = double(mix(counter++) >> 11) * 0x1p-53 * sums_.back();
+    auto found = std::ranges::upper_bound(sums_, part);
+    if (found == sums_.end()) // the product was rounded up
+      found = std::ranges::lower_bound(sums_, sums_.back());
+    row = found - sums_.begin();
+  }
+  return rows;
+}
+
+std::string Dataset::augmentationOf(std::string_view name) const {
+  for (const Column &column : columns_)
+    if (column.from->name == name && column.augmentation)
+      return column.augmentation->text;
+  return "";
+}
+
 std::optional<io::ArrayView> Dataset::array(std::string_view name) const {
+  const NamedArray *found = named(name);
+  return found ? std::optional(found->view()) : std::nullopt;
+}
+
+const NamedArray *Dataset::named(std::string_view name) const {
   for (const NamedArray &given : arrays_)
     if (given.name == name)
-      return given.view();
-  return std::nullopt;
+      return &given;
+  return nullptr;
 }
 
 std::vector<std::string> Dataset::nonFinite() const {

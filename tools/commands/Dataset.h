@@ -14,13 +14,15 @@
 
 #include "runtime/comm/Shard.h"
 #include "tools/commands/Arrays.h"
+#include "tools/commands/Augment.h"
 
 namespace tandem::commands {
 
 /// What a data set is made for.
 struct DataUse {
-  std::string option;         ///< that gives the arrays: "--data"
-  std::string_view also = {}; ///< given though the program has no such input
+  std::string option; ///< that gives the arrays: "--data"
+  /// Given though the program may have no such inputs.
+  std::vector<std::string> also = {};
   /// For each argument, whether it is needed; empty: all inputs are.
   std::vector<char> needs = {};
   bool mayBeEmpty = false; ///< no rows are fine
@@ -58,6 +60,25 @@ public:
   /// Lets `gather` take so many rows too, which do not fill a batch.
   Status addRest(int64_t rows);
 
+  /// Changes images as they are gathered, differently in each pass. Fails with
+  /// Usage where an input has no images.
+  Status augment(const std::vector<std::string> &texts);
+  /// Draws the rows of each pass by `weights`, one for each row: as many as
+  /// there are, with replacement. Fails with Usage where they are no weights.
+  Status drawBy(NamedArray weights);
+  /// Returns the rows of pass number `epoch`, as rowOrder or by the weights.
+  std::vector<int64_t> order(bool shuffle, uint64_t seed, int64_t epoch) const;
+  /// Returns the weights, or null.
+  const NamedArray *weights() const { return weights_ ? &*weights_ : nullptr; }
+
+  /// What is gathered from here on is of this pass.
+  void beginPass(uint64_t seed, int64_t epoch) {
+    seed_ = seed;
+    epoch_ = epoch;
+  }
+  /// Returns what is done to the images of input `name`; empty: nothing.
+  std::string augmentationOf(std::string_view name) const;
+
   /// Copies the given rows, `batch()` of them or those of `addRest`, into the
   /// batch.
   void gather(std::span<const int64_t> rows);
@@ -69,6 +90,9 @@ public:
 
   /// Returns the whole array `name`, or nothing.
   std::optional<io::ArrayView> array(std::string_view name) const;
+
+  /// The same with how it is read; null if there is none.
+  const NamedArray *named(std::string_view name) const;
 
   /// Returns, for each array with NaN or infinity, a text that names it and the
   /// first such element.
@@ -91,6 +115,7 @@ private:
     comm::Shard shard;    ///< of these rows
     runtime::Tensor wide; ///< before they are cut; undefined: they are not
     runtime::Tensor rest; ///< the first rows of `batch`
+    std::optional<Augmentation> augmentation;
   };
 
   void findBatch(const artifact::Program &program);
@@ -110,6 +135,11 @@ private:
   std::vector<Column> columns_;
   std::vector<runtime::Argument> arguments_, rest_;
   bool isRest_ = false;
+  std::optional<NamedArray> weights_;
+  std::vector<double> sums_; ///< of the weights until each row
+  uint64_t seed_ = 0;
+  int64_t epoch_ = 0;
+  std::vector<std::byte> scratch_; ///< an image
   std::vector<std::string> notes_;
 };
 

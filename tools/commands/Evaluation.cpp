@@ -6,7 +6,6 @@
 #include "tools/commands/Ranks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <deque>
 
@@ -35,80 +34,13 @@ Result<Accuracy> Accuracy::parse(std::string_view text) {
                        std::string(text) + "'");
 }
 
-std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank) {
-  int64_t axis = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, axis);
-  axis += axis < 0 ? rank : 0;
-  bool isOne = error == std::errc() && stop == end && axis >= 1 && axis < rank;
-  return isOne ? std::optional(axis) : std::nullopt;
-}
-
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
                        const std::optional<io::ArrayView> &labels) {
-  if (!labels)
-    return Status::usage("--accuracy: missing --eval '" + labels_ + "'");
-  const auto &scores = logits.shape;
-  int64_t rank = std::ssize(scores);
-  if (rank < 2 || scores[0] != batch || scores.back() == 0)
-    return Status::usage("--accuracy: expected '" + logits_ +
-                         "' to have the shape [" + std::to_string(batch) +
-                         ", ..., scores] but got " +
-                         runtime::describe(logits.dtype, scores));
-  auto shapeOfLabels = [&](int64_t axis) {
-    std::vector<int64_t> shape(scores.begin(), scores.end());
-    shape.erase(shape.begin() + axis);
-    shape[0] = rows;
-    return shape;
-  };
-  auto fits = [&](int64_t axis) {
-    return io::isInteger(labels->dtype) &&
-           std::ranges::equal(labels->shape, shapeOfLabels(axis));
-  };
-  auto asked = axisOfScores(asked_, rank);
-  if (!asked_.empty() && !asked)
-    return Status::usage("--accuracy: expected an axis of '" + logits_ +
-                         "', from 1 to " + std::to_string(rank - 1) +
-                         ", but got '" + asked_ + "'");
-  bool fitsLast = fits(rank - 1), fitsFirst = rank > 2 && fits(1);
-  if (!asked && fitsLast && fitsFirst)
-    return Status::usage("--accuracy: the scores of '" + logits_ + "' (" +
-                         runtime::describe(logits.dtype, scores) +
-                         ") may be on axis 1 or on the last; expected '" +
-                         logits_ + "," + labels_ + ",1' or '" + logits_ + "," +
-                         labels_ + ",-1'");
-  axis_ = asked.value_or(fitsFirst ? 1 : rank - 1);
-  if (fits(axis_))
-    return Status::success();
-  return Status::usage(
-      "--accuracy: expected '" + labels_ + "' to be integers " +
-      runtime::toString(shapeOfLabels(axis_)) +
-      (rank > 2 && !asked ? " or, with scores on axis 1, " +
-                                runtime::toString(shapeOfLabels(1))
-                          : "") +
-      " for '" + logits_ + "' (" + runtime::describe(logits.dtype, scores) +
-      ") but got " + runtime::describe(labels->dtype, labels->shape));
-}
-
-int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
-  const auto *data = scores.data<std::byte>();
-  std::span<const int64_t> shape = scores.shape();
-  int64_t count = shape[axis], step = 1;
-  for (int64_t dim : shape.subspan(axis + 1))
-    step *= dim;
-  int64_t begin = position / step * step * count + position % step;
-  int64_t best = 0;
-  double largest = -INFINITY;
-  for (int64_t i = 0; i < count; ++i) {
-    double score = io::elementAsDouble(scores.dtype(), data, begin + i * step);
-    if (std::isnan(score))
-      return -1;
-    if (score > largest) {
-      largest = score;
-      best = i;
-    }
-  }
-  return best;
+  auto axis =
+      axisFor("--accuracy", logits, labels_, asked_, rows, batch, labels);
+  if (axis)
+    axis_ = *axis;
+  return std::move(axis).status();
 }
 
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
@@ -172,10 +104,11 @@ struct Scalar {
 class Evaluator {
 public:
   Evaluator(runtime::Model &model, const artifact::Program &program,
-            Dataset &data, std::optional<Accuracy> accuracy)
+            Dataset &data, Counters counters)
       : model_(model), program_(program), data_(data),
-        outputs_(artifact::outputsOf(program)) {
-    result_.accuracy = std::move(accuracy);
+        outputs_(artifact::outputsOf(program)),
+        metrics_(std::move(counters.metrics)) {
+    result_.accuracy = std::move(counters.accuracy);
   }
 
   Result<Evaluation> run();
@@ -184,6 +117,7 @@ private:
   Status prepare();
   Status runBatch(int64_t first, int64_t count);
   Status runRest(int64_t first, int64_t count);
+  void count(int64_t first, int64_t count);
   void add(Scalar &scalar, int64_t first, int64_t count) const;
   double weightOf(const Scalar &scalar, int64_t first, int64_t count) const;
 
@@ -192,7 +126,14 @@ private:
   Dataset &data_;
   const std::vector<Slot> outputs_; ///< destinations refer to the names
   std::deque<Scalar> scalars_;      ///< destinations point into it
-  Tensor logits_, piece_; ///< of the batch; what the program gives of them
+  /// An output with rows that something is counted of.
+  struct Rows {
+    const Slot *slot;
+    Tensor piece;      ///< what the program gives of it
+    Tensor whole = {}; ///< of the batch
+  };
+  std::deque<Rows> rowOutputs_; ///< destinations point into it
+  std::vector<Metric> metrics_;
   std::optional<io::ArrayView> labels_;
   std::vector<runtime::Destination> destinations_;
   std::vector<int64_t> rows_;
@@ -202,17 +143,20 @@ private:
 Status Evaluator::prepare() {
   const auto &accuracy = result_.accuracy;
   for (const Slot &slot : outputs_) {
-    bool isLogits = accuracy && slot.name == accuracy->logits();
-    if (!isLogits && !slot.shape.empty())
+    bool isCounted =
+        !slot.shape.empty() &&
+        ((accuracy && slot.name == accuracy->logits()) ||
+         std::ranges::count(metrics_, slot.name, &Metric::output) > 0);
+    if (!isCounted && !slot.shape.empty())
       continue;
     auto tensor = Tensor::zeros(slot.dtype, slot.shape);
     if (!tensor)
       return std::move(tensor).status();
-    if (isLogits) {
+    if (isCounted) {
       // Of several ranks each has a piece, for which a call makes the tensor.
-      if (!model_.communicators())
-        piece_ = std::move(*tensor);
-      destinations_.push_back({slot.name, &piece_});
+      Rows &rows = rowOutputs_.emplace_back(
+          Rows{&slot, model_.communicators() ? Tensor() : std::move(*tensor)});
+      destinations_.push_back({slot.name, &rows.piece});
       continue;
     }
     Scalar &scalar = scalars_.emplace_back(Scalar{&slot, std::move(*tensor)});
@@ -237,15 +181,28 @@ Status Evaluator::runBatch(int64_t first, int64_t count) {
   data_.gather(rows_);
   if (Status status =
           model_.run(program_.name, data_.arguments(), destinations_);
-      !status || !labels_)
+      !status)
     return status;
-  const artifact::Value *value =
-      model_.manifest().findOutput(result_.accuracy->logits());
-  auto whole = wholeOf(piece_, value, model_.communicators());
-  if (!whole)
-    return std::move(whole).status();
-  logits_ = std::move(*whole);
+  for (Rows &rows : rowOutputs_) {
+    const artifact::Value *value =
+        model_.manifest().findOutput(rows.slot->name);
+    auto whole = wholeOf(rows.piece, value, model_.communicators());
+    if (!whole)
+      return std::move(whole).status();
+    rows.whole = std::move(*whole);
+  }
   return Status::success();
+}
+
+/// Counts the `count` rows from `first` on, the first ones of the batch.
+void Evaluator::count(int64_t first, int64_t count) {
+  for (const Rows &rows : rowOutputs_) {
+    if (labels_ && rows.slot->name == result_.accuracy->logits())
+      result_.accuracy->add(rows.whole, *labels_, first, count);
+    for (Metric &metric : metrics_)
+      if (metric.output() == rows.slot->name)
+        metric.add(rows.whole, first, count);
+  }
 }
 
 /// How much the mean of a batch of these rows counts.
@@ -282,8 +239,7 @@ Status Evaluator::runRest(int64_t first, int64_t count) {
   if (fills) {
     if (Status status = runBatch(first, count); !status)
       return status;
-    if (labels_)
-      result_.accuracy->add(logits_, *labels_, first, count);
+    this->count(first, count);
     for (Scalar &scalar : scalars_)
       if (!scalar.isMean() && first == 0) {
         add(scalar, first, count);
@@ -296,8 +252,8 @@ Status Evaluator::runRest(int64_t first, int64_t count) {
       --size;
     if (Status status = runBatch(first, size); !status)
       return status;
-    if (labels_ && !fills)
-      result_.accuracy->add(logits_, *labels_, first, size);
+    if (!fills)
+      this->count(first, size);
     for (Scalar &scalar : scalars_)
       if (scalar.isMean())
         add(scalar, first, size);
@@ -327,14 +283,19 @@ Result<Evaluation> Evaluator::run() {
     }
     if (Status status = runBatch(first, batch); !status)
       return status;
-    if (labels_)
-      result_.accuracy->add(logits_, *labels_, first, batch);
+    this->count(first, batch);
     for (Scalar &scalar : scalars_)
       add(scalar, first, batch);
   }
   for (const Scalar &scalar : scalars_)
     result_.means.push_back({scalar.slot->name, scalar.sum / scalar.weight,
                              scalar.rows, scalar.isFilled});
+  for (Metric &metric : metrics_) {
+    for (const Mean &mean : result_.means)
+      if (mean.name == metric.output() && metric.array().empty())
+        metric.addMean(mean.value);
+    result_.metrics.push_back({metric.name(), metric.value()});
+  }
   result_.rows = data_.rows();
   return std::move(result_);
 }
@@ -343,8 +304,8 @@ Result<Evaluation> Evaluator::run() {
 
 Result<Evaluation> evaluate(runtime::Model &model,
                             const artifact::Program &program, Dataset &data,
-                            std::optional<Accuracy> accuracy) {
-  return Evaluator(model, program, data, std::move(accuracy)).run();
+                            Counters counters) {
+  return Evaluator(model, program, data, std::move(counters)).run();
 }
 
 } // namespace tandem::commands

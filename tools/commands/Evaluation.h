@@ -10,7 +10,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_EVALUATION_H
 #define TANDEM_TOOLS_COMMANDS_EVALUATION_H
 
-#include "tools/commands/Dataset.h"
+#include "tools/commands/Metrics.h"
 
 namespace tandem::commands {
 
@@ -65,17 +65,21 @@ struct Mean {
   std::string remark(int64_t all) const;
 };
 
-/// Returns the axis of scores that `text` names, a number from 1 to `rank` - 1
-/// or, from the last one on, from -1 to 1 - `rank`; nothing where it is none.
-std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank);
+/// The value of a metric.
+struct MetricValue {
+  std::string name;
+  double value = 0;
+};
 
-/// Returns the index of the largest of the scores along `axis`, the lower one
-/// of equal ones, or -1 if one is NaN. `position` counts the elements of the
-/// tensor without that axis, in row-major order.
-int64_t argmax(const runtime::Tensor &scores, int64_t axis, int64_t position);
+/// What is counted of an evaluation's rows, before there were any.
+struct Counters {
+  std::optional<Accuracy> accuracy;
+  std::vector<Metric> metrics;
+};
 
 struct Evaluation {
   std::vector<Mean> means; ///< of the scalar outputs
+  std::vector<MetricValue> metrics;
   std::optional<Accuracy> accuracy;
   int64_t rows = 0;
   bool stopped = false; ///< by a signal: nothing else is meaningful
@@ -84,10 +88,10 @@ struct Evaluation {
   const Mean *nonFinite() const;
 };
 
-/// Evaluates; `accuracy` is a fresh counter or nothing.
+/// Evaluates; `counters` are fresh, and bound to `data`.
 Result<Evaluation> evaluate(runtime::Model &model,
                             const artifact::Program &program, Dataset &data,
-                            std::optional<Accuracy> accuracy);
+                            Counters counters);
 
 } // namespace tandem::commands
 

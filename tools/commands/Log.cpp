@@ -88,16 +88,30 @@ bool cutTornLine(const std::string &path) {
   return !error;
 }
 
+std::vector<Scalar> scalarsOf(std::string_view line) {
+  std::vector<Scalar> scalars;
+  auto take = [&](const nlohmann::json &from, const std::string &prefix) {
+    for (const auto &[name, value] : from.items())
+      if (value.is_number() || value.is_null())
+        scalars.emplace_back(prefix + name,
+                             value.is_null() ? NAN : value.get<double>());
+  };
+  auto object = parsed(line);
+  if (!object.is_object())
+    return scalars;
+  take(object, "");
+  auto eval = object.find("eval");
+  if (eval == object.end() || !eval->is_object())
+    return scalars;
+  take(*eval, "eval.");
+  if (auto outputs = eval->find("outputs"); outputs != eval->end())
+    take(*outputs, "eval.");
+  return scalars;
+}
+
 Log::~Log() {
   if (file_)
     std::fclose(file_);
-}
-
-static std::string joined(const std::vector<std::string> &cells) {
-  std::string text;
-  for (const std::string &cell : cells)
-    text += (&cell == &cells.front() ? "" : ",") + cell;
-  return text;
 }
 
 /// A table that is continued has these columns.
@@ -107,10 +121,10 @@ Status Log::checkColumns() const {
   if (columns_.empty() || !std::filesystem::is_regular_file(path_, error))
     return Status::success();
   std::ifstream file(path_);
-  if (!std::getline(file, first) || first == joined(columns_))
+  if (!std::getline(file, first) || first == withCommas(columns_))
     return Status::success();
   return Status::usage("the log " + io::inQuotes(path_) +
-                       " has other columns: expected " + joined(columns_));
+                       " has other columns: expected " + withCommas(columns_));
 }
 
 std::string Log::cellsOf(const std::string &text) const {
@@ -137,7 +151,7 @@ std::string Log::cellsOf(const std::string &text) const {
                     : cell->is_boolean() ? "1"
                                          : cell->dump());
   }
-  return joined(cells);
+  return withCommas(cells);
 }
 
 Status Log::open(const std::string &path, Then then, std::optional<double> rate,
@@ -180,7 +194,28 @@ bool Log::keep() {
   return true;
 }
 
+void Log::writeEvents(const std::string &text) {
+  int64_t step = 0;
+  std::vector<Scalar> written;
+  for (auto &[name, value] : scalarsOf(text)) {
+    if (name == "step")
+      step = int64_t(value);
+    if (name == "step" || name == "epoch" || name == "seconds" ||
+        name == "eval.rows")
+      continue;
+    // TensorBoard makes groups of what stands before a slash.
+    if (name.starts_with("eval."))
+      name[4] = '/';
+    written.emplace_back(std::move(name), value);
+  }
+  events_.write(step, written);
+}
+
 void Log::line(const std::string &text) {
+  if (events_.isOpen())
+    writeEvents(text);
+  if (!file_)
+    return;
   Then then = std::exchange(then_, Then::Append);
   if (error_ != 0 || (then == Then::Keep && !keep()))
     return;
@@ -192,7 +227,7 @@ void Log::line(const std::string &text) {
     struct stat state;
     bool isEmpty = std::exchange(isBegun_, true) == false &&
                    ::fstat(::fileno(file_), &state) == 0 && state.st_size == 0;
-    cells = (isEmpty ? joined(columns_) + "\n" : "") + cellsOf(text);
+    cells = (isEmpty ? withCommas(columns_) + "\n" : "") + cellsOf(text);
   }
   const std::string &written = columns_.empty() ? text : cells;
   if (std::fprintf(file_, "%s\n", written.c_str()) < 0 && error_ == 0)
@@ -201,7 +236,7 @@ void Log::line(const std::string &text) {
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
                double seconds, const std::string &more) {
-  if (!file_)
+  if (!file_ && !events_.isOpen())
     return;
   bool finite = std::isfinite(loss.at(0));
   line(beginning(epoch, steps) + ", \"loss\": " +
@@ -210,7 +245,7 @@ void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
 
 void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                      double seconds) {
-  if (!file_)
+  if (!file_ && !events_.isOpen())
     return;
   std::string outputs;
   for (const Mean &mean : evaluation.means)
@@ -221,19 +256,28 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
   if (const auto &accuracy = evaluation.accuracy)
     outputs += ", \"accuracy\": " + jsonNumber(double(accuracy->right()) /
                                                double(accuracy->counted()));
+  for (const MetricValue &metric : evaluation.metrics)
+    outputs += ", " + jsonText(metric.name) + ": " + jsonNumber(metric.value);
   line(beginning(epoch, steps) + ", \"eval\": {\"rows\": " +
        std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
 }
 
 Status Log::flush() {
+  Status events = events_.flush();
   if (!file_)
-    return Status::success();
+    return events;
   if (std::fflush(file_) != 0 && error_ == 0)
     error_ = errno;
-  return error_ == 0 ? Status::success() : close();
+  Status status = error_ == 0 ? Status::success() : closeLines();
+  return status ? events : status;
 }
 
 Status Log::close() {
+  Status events = events_.close(), status = closeLines();
+  return status ? events : status;
+}
+
+Status Log::closeLines() {
   if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0)
     error_ = errno;
   return error_ == 0 ? Status::success() : failed(error_);

@@ -10,6 +10,7 @@
 #define TANDEM_TOOLS_COMMANDS_LOG_H
 
 #include "tools/commands/Evaluation.h"
+#include "tools/commands/EventFile.h"
 
 #include <cstdio>
 
@@ -32,6 +33,12 @@ public:
   Status open(const std::string &path, Then then, std::optional<double> rate,
               const std::vector<std::string> &metrics = {});
 
+  /// Writes events of TensorBoard as well, or alone, as EventFile::open says.
+  Status openEvents(const std::string &folder,
+                    std::optional<int64_t> goesOnAfter) {
+    return events_.open(folder, goesOnAfter);
+  }
+
   /// The learning rate of the steps from here on.
   void setRate(std::optional<double> rate);
 
@@ -44,13 +51,15 @@ public:
                   double seconds);
 
   /// Hands all lines to the system: a checkpoint is never ahead of its log.
-  /// Where that fails the file is closed, and lines after it come to nothing.
+  /// Where that fails a file is closed, and what comes after it to nothing.
   Status flush();
   /// Fails too if flush() has failed before.
   Status close();
 
 private:
   Status failed(int error) const;
+  Status closeLines();
+  void writeEvents(const std::string &text);
   /// Writes `text`, an object, and a newline.
   void line(const std::string &text);
   /// The cells of an object.
@@ -63,10 +72,15 @@ private:
   std::string path_, rate_;
   std::vector<std::string> columns_; ///< of a table; none: lines of JSON
   std::FILE *file_ = nullptr;
+  EventFile events_;
   Then then_ = Then::Append;
   bool isBegun_ = false; ///< a table's first line was looked for
   int error_ = 0;        ///< errno of the first line that was not written
 };
+
+/// Returns the numbers of a line of JSON: those of an evaluation are called
+/// "eval.NAME", and null is NaN. Of what is no such line, none.
+std::vector<Scalar> scalarsOf(std::string_view line);
 
 /// Cuts what a kill left of a last line. Returns whether there was any.
 bool cutTornLine(const std::string &path);

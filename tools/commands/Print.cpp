@@ -31,6 +31,13 @@ std::string numberText(double value) {
   return std::isnan(value) ? "nan" : shortest(value);
 }
 
+std::string withCommas(const std::vector<std::string> &texts) {
+  std::string all;
+  for (const std::string &text : texts)
+    all += (&text == &texts.front() ? "" : ",") + text;
+  return all;
+}
+
 std::string roundedText(double value) {
   if (std::isnan(value)) // whose sign says nothing
     return "nan";

@@ -16,6 +16,9 @@ std::string scalarText(const runtime::Tensor &scalar);
 /// Returns the shortest text that reads back as `value`.
 std::string numberText(double value);
 
+/// Returns "a,b,c".
+std::string withCommas(const std::vector<std::string> &texts);
+
 /// Returns `value` with at most six digits, for people.
 std::string roundedText(double value);
 

@@ -172,6 +172,14 @@ Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
     std::snprintf(digits, sizeof digits, "%08lx", crc);
     digests[name] =
         runtime::describe(array->dtype, array->shape) + " " + digits;
+    if (std::string how = data.augmentationOf(name); !how.empty())
+      digests[name] = digests[name].get<std::string>() + " " + how;
+  }
+  if (const NamedArray *weights = data.weights()) {
+    io::ArrayView view = weights->view();
+    digests["--weights"] = std::to_string(
+        crc32_z(0, reinterpret_cast<const Bytef *>(view.bytes.data()),
+                view.bytes.size()));
   }
   return {manifest.model, manifest.graph,
           digests.dump(-1, ' ', false, Json::error_handler_t::replace)};

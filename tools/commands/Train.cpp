@@ -38,6 +38,9 @@ void printText(const TrainOptions &options, const TrainResult &result) {
       if (accuracy->manyPerRow())
         print("exact_match", accuracy->rightRows(), accuracy->countedRows());
     }
+    for (const MetricValue &metric : evaluation->metrics)
+      std::printf("eval.%s = %s\n", metric.name.c_str(),
+                  roundedText(metric.value).c_str());
   }
   if (!result.best.empty())
     std::printf("best = %s\n", result.best.c_str());
@@ -70,6 +73,8 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
       if (!mean.isFilled)
         rows = mean.rows;
     }
+    for (const MetricValue &metric : evaluation->metrics)
+      eval["metrics"][metric.name] = metric.value;
     if (const auto &accuracy = evaluation->accuracy) {
       eval["right"] = accuracy->right();
       eval["counted"] = accuracy->counted();
@@ -198,6 +203,31 @@ void TrainOptions::declare(OptionTable &options) {
             "which depends on the seed alone")
       .excludes("steps=0", "nothing is trained");
   options
+      .text("weights", "@FILE", weights,
+            "draw the rows of each pass with replacement, each as often as its "
+            "weight says, in place of taking each once")
+      .check([](std::string_view text) {
+        return text.starts_with('@') && text.size() > 1
+                   ? Status::success()
+                   : Status::usage(
+                         "option '--weights' expected @FILE but got " +
+                         io::inQuotes(text));
+      })
+      .example("@w.npy")
+      .excludes("no-shuffle", "their order is drawn")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .list("augment", "NAME:flip,crop=N", augment,
+            "make images of the rows of an input others in each pass: mirrored "
+            "left to right every other time, and a window of their size out of "
+            "them with N zeros around; what happens follows from seed, pass "
+            "and row")
+      .check([](std::string_view text) {
+        return Augmentation::parse(text).status();
+      })
+      .example("x:flip,crop=1")
+      .excludes("steps=0", "nothing is trained");
+  options
       .text("save", "F.safetensors", save,
             "where parameters and training state go at the end; a name as "
             "F.safetensors.index.json: in a file for each rank, which the "
@@ -246,6 +276,14 @@ void TrainOptions::declare(OptionTable &options) {
             "or on axis 1, as the labels' shape says")
       .needs("eval");
   options
+      .list(
+          "metric", "[NAME=]KIND:OUTPUT[,ARRAY[,AXIS]]", metrics,
+          "another number of an evaluation: topK (as top5), f1, auc or iou of "
+          "scores and labels, mae or r2 of numbers, perplexity of a loss")
+      .check([](std::string_view text) { return Metric::parse(text).status(); })
+      .example("perplexity:loss")
+      .needs("eval");
+  options
       .integer("eval-every", "EPOCHS", evalEvery, 1, INT64_MAX,
                "evaluate after each EPOCHS epochs as well")
       .needs("eval")
@@ -253,7 +291,8 @@ void TrainOptions::declare(OptionTable &options) {
   options
       .text("best", "[min:|max:]METRIC", best,
             "the number of an evaluation by which --save-best and --patience "
-            "compare: an output, accuracy or exact_match; accuracies are "
+            "compare: an output, accuracy, exact_match or a --metric; "
+            "accuracies and most metrics are "
             "better the larger they are, others the smaller")
       .needs("eval")
       .excludes("steps=0", "nothing is trained")
@@ -277,6 +316,24 @@ void TrainOptions::declare(OptionTable &options) {
             "step, and every evaluation, as a line of JSON; to a name as "
             "F.csv, as a line of a table")
       .excludes("steps=0", "nothing is trained");
+  options
+      .text("tensorboard", "DIR", tensorboard,
+            "write the same as events of TensorBoard, in a new file of this "
+            "folder")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .text("plot", "F.svg", plot,
+            "draw the log at the end: losses, numbers of evaluations, and the "
+            "learning rate over the steps")
+      .check([](std::string_view path) {
+        return path.ends_with(".svg")
+                   ? Status::success()
+                   : Status::usage("option '--plot' draws SVG: expected a name "
+                                   "as 'F.svg' but got " +
+                                   io::inQuotes(path));
+      })
+      .example("curve.svg")
+      .needs("log", "the picture is that of all of its steps");
   options
       .integer("report-interval", "STEPS", reportInterval, 1, INT64_MAX,
                "steps for each line of progress")
@@ -311,6 +368,8 @@ void TrainOptions::declare(Files &files) const {
   files.reads("--init-from", initFrom);
   files.readsArguments("--data", data);
   files.readsArguments("--eval", eval);
+  if (!weights.empty())
+    files.readsArguments("--weights", {"weights=" + weights});
   files.writes({"--save",
                 save,
                 {io::isIndexName(save) ? FileKind::CheckpointIndex
@@ -323,6 +382,7 @@ void TrainOptions::declare(Files &files) const {
                 "--resume"});
   if (!resolved.empty())
     files.writes({"--save", resolvedPath(), {FileKind::Options}, "--config"});
+  files.writes({"--plot", plot, {FileKind::Svg}});
   files.writes({"--log",
                 log,
                 {log.ends_with(".csv") ? FileKind::Csv : FileKind::Log},
@@ -339,6 +399,10 @@ Status trainAndPrint(const TrainOptions &options, const Tool &tool) {
   if (!trains && options.eval.empty())
     return Status::usage("--steps=0 trains nothing: expected --eval with rows "
                          "to evaluate, or steps");
+  if (!options.plot.empty() &&
+      io::fileKind(options.log) == io::FileKind::Special)
+    return Status::usage("--plot needs a --log that can be read again, but " +
+                         io::inQuotes(options.log) + " is no file");
   if (options.keep && io::isIndexName(options.save))
     return Status::usage("--keep needs a checkpoint in one file: an index has "
                          "files of its own");

@@ -1,29 +1,80 @@
 //===- TrainEvaluation.cpp - the rows of `train --eval` -------------------===//
 #include "tools/commands/TrainEvaluation.h"
 
+#include "runtime/artifact/NearestName.h"
 #include "tools/commands/Averaged.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
 
+#include <algorithm>
+
 namespace tandem::commands {
 
+using artifact::Program;
 using artifact::Role;
 using artifact::Slot;
 
-Result<const artifact::Program *>
-programToEvaluate(const TrainOptions &options,
-                  const artifact::Manifest &manifest) {
-  const artifact::Program *program = manifest.findProgram("evaluate");
+Result<const Program *> programToEvaluate(const TrainOptions &options,
+                                          const artifact::Manifest &manifest) {
+  const Program *program = manifest.findProgram("evaluate");
   if (!program)
     return Status::unsupported("'" + options.model.artifact +
                                "' has no program 'evaluate'");
   return program;
 }
 
+/// Takes --metric apart; each has a name of its own, and an output.
+static Result<std::vector<Metric>>
+parseMetrics(const std::vector<std::string> &texts, const Program &program) {
+  std::vector<Metric> metrics;
+  std::vector<std::string> taken = {"rows", "outputs", "metrics", "accuracy",
+                                    "exact_match"};
+  std::vector<std::string_view> outputs;
+  for (const Slot &slot : program.results)
+    if (slot.role == Role::Output) {
+      outputs.push_back(slot.name);
+      taken.push_back(slot.name);
+    }
+  for (const std::string &text : texts) {
+    auto metric = Metric::parse(text);
+    if (!metric)
+      return std::move(metric).status();
+    if (std::ranges::count(taken, metric->name()) > 0)
+      return Status::usage("--metric: an evaluation has a number '" +
+                           metric->name() +
+                           "' already; expected another name, as in 'NAME=" +
+                           text.substr(text.find('=') + 1) + "'");
+    if (std::ranges::count(outputs, metric->output()) == 0)
+      return Status::usage("--metric: program 'evaluate' has no output '" +
+                           metric->output() + "'" +
+                           didYouMean(metric->output(), outputs));
+    taken.push_back(metric->name());
+    metrics.push_back(std::move(*metric));
+  }
+  return metrics;
+}
+
+static Status bind(Metric &metric, const Dataset &data) {
+  const Program &program = data.program();
+  const Slot *output = nullptr, *input = nullptr;
+  for (const Slot &slot : program.results)
+    if (slot.role == Role::Output && slot.name == metric.output())
+      output = &slot;
+  for (const Slot *slot : inputsOf(program))
+    if (slot->name == metric.array())
+      input = slot;
+  if (!output)
+    return Status::usage("--metric: program 'evaluate' of this size has no "
+                         "output '" +
+                         metric.output() + "'");
+  return metric.bind(*output, data.rows(), data.batch(),
+                     data.named(metric.array()), input);
+}
+
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
                                        const runtime::Model &model,
-                                       const artifact::Program &program,
+                                       const Program &program,
                                        const Casts &casts) {
   bool trains = options.steps.value_or(1) != 0;
   if (const std::string &average = options.model.average;
@@ -41,10 +92,16 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
       return std::move(parsed).status();
     accuracy = std::move(*parsed);
   }
+  auto metrics = parseMetrics(options.metrics, program);
+  if (!metrics)
+    return std::move(metrics).status();
   DataUse use;
   use.option = "--eval";
   use.ranks = &model;
-  use.also = accuracy ? accuracy->labels() : std::string_view();
+  if (accuracy)
+    use.also.push_back(accuracy->labels());
+  for (const Metric &metric : *metrics)
+    use.also.push_back(metric.array());
   auto data = Dataset::match(manifest, program, *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
@@ -61,24 +118,27 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
         !status)
       return status;
   }
-  return EvaluationInput{std::move(*data), std::move(accuracy)};
+  for (Metric &metric : *metrics)
+    if (Status status = bind(metric, *data); !status)
+      return status;
+  return EvaluationInput{std::move(*data),
+                         {std::move(accuracy), std::move(*metrics)}};
 }
 
 Result<Evaluation> evaluateTrained(const TrainOptions &options,
                                    runtime::Model &model,
-                                   const artifact::Program &program,
-                                   Dataset &data,
-                                   std::optional<Accuracy> accuracy) {
+                                   const Program &program, Dataset &data,
+                                   Counters counters) {
   const std::string &average = options.model.average;
   if (average.empty())
-    return evaluate(model, program, data, std::move(accuracy));
+    return evaluate(model, program, data, std::move(counters));
   auto averaged = Averaged::of(model, average);
   if (!averaged)
     return std::move(averaged).status();
   if (averaged->none())
     note("no update has made an average '" + average +
          "' until now: parameters are evaluated");
-  auto evaluation = evaluate(model, program, data, std::move(accuracy));
+  auto evaluation = evaluate(model, program, data, std::move(counters));
   if (Status status = averaged->restore(); !status)
     return status;
   return evaluation;
@@ -118,13 +178,14 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
     return status;
   if (Status status =
           agree({{"the rows of --eval", std::to_string(input->data.rows())},
-                 {"--accuracy", options.accuracy}});
+                 {"--accuracy", options.accuracy},
+                 {"--metric", withCommas(options.metrics)}});
       !status)
     return status;
   options.model.noteInitialValues(model);
   Interrupt interrupt;
   auto evaluation = evaluate(model, input->data.program(), input->data,
-                             std::move(input->accuracy));
+                             std::move(input->counters));
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)

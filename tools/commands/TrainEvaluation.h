@@ -17,10 +17,10 @@ programToEvaluate(const TrainOptions &options,
 
 struct EvaluationInput {
   Dataset data;
-  std::optional<Accuracy> accuracy; ///< a fresh counter, if it is asked for
+  Counters counters; ///< fresh ones
 };
 
-/// Reads --eval and --accuracy for `program`, and checks both.
+/// Reads --eval, --accuracy and --metric for `program`, and checks them.
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
                                        const runtime::Model &model,
                                        const artifact::Program &program,
@@ -31,8 +31,7 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
 Result<Evaluation> evaluateTrained(const TrainOptions &options,
                                    runtime::Model &model,
                                    const artifact::Program &program,
-                                   Dataset &data,
-                                   std::optional<Accuracy> accuracy);
+                                   Dataset &data, Counters counters);
 
 /// Fails at a mean that is NaN or infinite, or says so where `onNaN` is
 /// "report". `when` follows what is said.

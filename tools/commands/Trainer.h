@@ -40,6 +40,7 @@ private:
   Status findPrograms();
   Status readData();
   Status findRest();
+  Status readWeights();
   Status readEvalData();
   Status start();
   Status checkParameters();
@@ -82,7 +83,7 @@ private:
   const artifact::Program *step_ = nullptr, *evaluate_ = nullptr;
   Casts casts_;
   std::optional<Dataset> data_, evalData_;
-  std::optional<Accuracy> accuracy_;
+  Counters counters_; ///< fresh ones
   std::string lossName_;
   runtime::Tensor loss_;
   Log log_;

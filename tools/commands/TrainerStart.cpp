@@ -61,6 +61,12 @@ Status Trainer::readData() {
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
+  if (stages_ && !options_.augment.empty())
+    return Status::unsupported("--augment is not there for models in stages");
+  if (Status status = data_->augment(options_.augment); !status)
+    return status;
+  if (Status status = readWeights(); !status)
+    return status;
   if (!stages_)
     step_ = &data_->program();
   if (Status status = findRest(); !status)
@@ -81,6 +87,16 @@ Status Trainer::readData() {
       return status;
   }
   return Status::success();
+}
+
+Status Trainer::readWeights() {
+  if (options_.weights.empty())
+    return Status::success();
+  auto arrays =
+      readArrays({"weights=" + options_.weights}, "--weights", dataManifest());
+  if (!arrays)
+    return std::move(arrays).status();
+  return data_->drawBy(std::move(arrays->front()));
 }
 
 /// The rows that fill no batch are a step of their own, with the mean over
@@ -118,10 +134,10 @@ Status Trainer::readEvalData() {
     return std::move(input).status();
   evalData_ = std::move(input->data);
   evaluate_ = &evalData_->program();
-  accuracy_ = std::move(input->accuracy);
+  counters_ = std::move(input->counters);
   if (options_.saveBest.empty() && options_.best.empty() && !options_.patience)
     return Status::success();
-  auto best = Best::parse(options_.best, *evaluate_, lossName_, accuracy_);
+  auto best = Best::parse(options_.best, *evaluate_, lossName_, counters_);
   if (!best)
     return std::move(best).status();
   best_ = *std::move(best);
@@ -173,9 +189,20 @@ Status Trainer::lock(const std::string &path, io::FileLock &lock) {
 }
 
 Status Trainer::openLog() {
-  if (options_.log.empty() || !isFirstRank())
+  if (!isFirstRank())
     return Status::success();
   bool resumes = !options_.resume.empty();
+  if (!options_.tensorboard.empty())
+    if (Status status =
+            log_.openEvents(options_.tensorboard,
+                            resumes ? std::optional(result_.position.totalSteps)
+                                    : std::nullopt);
+        !status)
+      return status;
+  if (options_.log.empty()) {
+    log_.setRate(learningRate());
+    return Status::success();
+  }
   if (resumes && cutTornLine(options_.log))
     note("the last line of the log " + io::inQuotes(options_.log) +
          " was cut off, and is left out");
@@ -199,8 +226,10 @@ std::vector<std::string> Trainer::metrics() const {
   for (const Slot &slot : evaluate_->results)
     if (slot.role == Role::Output && slot.shape.empty())
       names.push_back(slot.name);
-  if (accuracy_)
+  if (counters_.accuracy)
     names.emplace_back("accuracy");
+  for (const Metric &metric : counters_.metrics)
+    names.push_back(metric.name());
   return names;
 }
 
@@ -371,6 +400,8 @@ Status Trainer::agreeWithRanks() const {
                  {"the steps done", std::to_string(position.totalSteps)},
                  {"shuffling", position.shuffle ? "yes" : "no"},
                  {"--lr", text(options_.lr)},
+                 {"--weights", options_.weights.empty() ? "no" : "yes"},
+                 {"--augment", withCommas(options_.augment)},
                  {"--accumulate", text(options_.accumulate)},
                  {"--on-nan", options_.onNaN},
                  {"--save", options_.save.empty() ? "no" : "yes"},
@@ -378,6 +409,7 @@ Status Trainer::agreeWithRanks() const {
                  {"--eval", given(options_.eval)},
                  {"--eval-every", text(options_.evalEvery)},
                  {"--accuracy", options_.accuracy},
+                 {"--metric", withCommas(options_.metrics)},
                  {"--keep", text(options_.keep)},
                  {"--save-best", options_.saveBest.empty() ? "no" : "yes"},
                  {"--best", options_.best},

@@ -2,6 +2,7 @@
 #include "tools/commands/Trainer.h"
 
 #include "runtime/artifact/AtomicFile.h"
+#include "tools/commands/Curves.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Kept.h"
 #include "tools/commands/NonFinite.h"
@@ -102,8 +103,8 @@ Status Trainer::loop() {
       break;
     }
     if (position.step == 0 || order.empty()) {
-      order = rowOrder(data_->rows(), position.shuffle, position.seed,
-                       position.epoch);
+      order = data_->order(position.shuffle, position.seed, position.epoch);
+      data_->beginPass(position.seed, position.epoch);
       if (position.step == 0) {
         position.lossSum = 0;
         position.losses = 0;
@@ -228,7 +229,7 @@ Status Trainer::evaluateNow() {
   if (!evalData_)
     return Status::success();
   auto evaluation =
-      evaluateTrained(options_, model_, *evaluate_, *evalData_, accuracy_);
+      evaluateTrained(options_, model_, *evaluate_, *evalData_, counters_);
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)
@@ -250,6 +251,8 @@ Status Trainer::evaluateNow() {
       line +=
           "  accuracy " + roundedText(double(evaluation->accuracy->right()) /
                                       double(evaluation->accuracy->counted()));
+    for (const MetricValue &metric : evaluation->metrics)
+      line += "  " + metric.name + " " + roundedText(metric.value);
     if (std::FILE *to = sayings())
       std::fprintf(to, "%s\n", line.c_str());
   }
@@ -361,6 +364,8 @@ Status Trainer::finish() {
   Status closed = log_.close();
   if (closed && !unsavedBest_)
     return unsavedBest_;
+  if (closed && !options_.plot.empty() && isFirstRank())
+    closed = drawCurves(options_.log, options_.plot, lossName_);
   if (closed || options_.save.empty())
     return closed;
   return Status::failed(closed.message() + "; what was trained is saved to " +

@@ -29,12 +29,13 @@ struct TrainOptions {
           "one ends at once.";
 
   ModelOptions model;
-  std::vector<std::string> data, eval;
+  std::vector<std::string> data, eval, metrics, augment;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
       accumulate, keep, patience;
   std::optional<double> lr;
-  std::string config, save, resume, log, accuracy, onNaN = "stop", saveBest,
-                                                   best, initFrom, maxTime;
+  std::string config, save, resume, log, accuracy,
+      onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,
+      maxTime;
   Casts casts;
   bool noShuffle = false, json = false;
   AnomalyOptions anomaly;

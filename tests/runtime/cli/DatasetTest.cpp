@@ -204,6 +204,38 @@ TEST(Dataset, shufflesEvenly) {
   }
 }
 
+TEST(Dataset, drawsRowsByWeights) {
+  Program p = program();
+  constexpr int64_t rows = 4, passes = 1000;
+  auto data = match(p, arrays(rows));
+  ASSERT_TRUE(data.ok());
+  auto weights = [](std::vector<float> values) {
+    return NamedArray{
+        "weights",
+        arrayOf<float>(DType::F32, {int64_t(values.size())}, values)};
+  };
+  for (auto wrong :
+       {weights({1, 2, 3}), weights({1, -1, 0, 1}), weights({0, 0, 0, 0}),
+        weights({1, NAN, 0, 1}), weights({1, INFINITY, 0, 1})})
+    EXPECT_NE(match(p, arrays(rows))->drawBy(wrong).message().find("--weights"),
+              std::string::npos);
+  ASSERT_TRUE(data->drawBy(weights({0, 3, 1, 0})).ok());
+  std::vector<int64_t> counts(rows);
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    auto order = data->order(true, 7, pass);
+    ASSERT_EQ(order.size(), size_t(rows));
+    EXPECT_EQ(order, data->order(true, 7, pass));
+    for (int64_t row : order)
+      ++counts[size_t(row)];
+  }
+  EXPECT_EQ(counts[0] + counts[3], 0);
+  EXPECT_NEAR(double(counts[1]), 3000, 110); // 4 standard deviations
+  int same = 0;
+  for (int64_t pass = 0; pass < 20; ++pass)
+    same += data->order(true, 7, pass) == data->order(true, 8, pass);
+  EXPECT_LT(same, 20);
+}
+
 TEST(Accuracy, countsTheLargestScore) {
   auto accuracy = Accuracy::parse("logits,labels");
   ASSERT_TRUE(accuracy.ok());
