@@ -2,6 +2,7 @@
 #include "compiler/Precision.h"
 #include "compiler/TagPaths.h"
 #include "ir/Autocast.h"
+#include "ir/UserText.h"
 #include "passes/precision/Policy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,7 +50,7 @@ Status tandem::checkPrecisionRule(std::string_view text) {
   std::string error;
   if (!llvm::is_contained({"f32", "bf16", "f16"}, type) || paths.empty())
     error = "behind the last colon there is none of f32, bf16 and f16";
-  else if (paths == kBackward || llvm::Regex(paths).isValid(error))
+  else if (paths == kBackward || isRegex(paths, error))
     return Status::success();
   return Status::usage("expected --precision=backward:TYPE or REGEX:TYPE, but "
                        "got '" +

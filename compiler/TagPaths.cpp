@@ -4,6 +4,7 @@
 #include "compiler/Phases.h"
 #include "ir/Dialect.h"
 #include "ir/Tags.h"
+#include "ir/UserText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -40,7 +41,7 @@ Status tandem::checkTagPaths(const CompileOptions &options) {
     if (option.expression.empty())
       continue;
     std::string error;
-    if (!llvm::Regex(option.expression).isValid(error))
+    if (!isRegex(option.expression, error))
       wrong.push_back("expected " + std::string(option.name) +
                       " to be a regular expression, but got '" +
                       option.expression + "': " + error);

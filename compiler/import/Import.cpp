@@ -1,6 +1,7 @@
 //===- Import.cpp - what importers are asked for, and what they give ------===//
 #include "compiler/import/Import.h"
 #include "compiler/import/Expressions.h"
+#include "ir/UserText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -20,7 +21,7 @@ Status tandem::checkOptions(const ImportOptions &options) {
   for (auto [name, expression] :
        {std::pair{"--freeze", &options.freeze}, {"--train", &options.train}}) {
     std::string error;
-    if (!expression->empty() && !Regex(*expression).isValid(error))
+    if (!expression->empty() && !isRegex(*expression, error))
       wrong.push_back("expected " + std::string(name) +
                       " to be a regular expression, but got '" + *expression +
                       "': " + error);

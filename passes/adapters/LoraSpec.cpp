@@ -1,6 +1,7 @@
 //===- LoraSpec.cpp - ".*attn.*:rank=8,alpha=16" --------------------------===//
 #include "passes/adapters/LoraSpec.h"
 #include "ir/Nearest.h"
+#include "ir/UserText.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Regex.h"
@@ -17,7 +18,7 @@ std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
     error = "expected REGEX:rank=N[,alpha=X], but got '" + text.str() + "'";
     return std::nullopt;
   }
-  if (std::string wrong; !Regex(weights).isValid(wrong)) {
+  if (std::string wrong; !isRegex(weights, wrong)) {
     error = "expected a regular expression, but got '" + weights.str() +
             "': " + wrong;
     return std::nullopt;

@@ -1,6 +1,8 @@
 //===- GroupSpec.cpp - ".*bias|.*norm.*:weight_decay=0" -------------------===//
 #include "passes/partition/GroupSpec.h"
 
+#include "ir/UserText.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
 
@@ -41,7 +43,7 @@ std::optional<GroupSpec> tandem::parseGroupSpec(StringRef text,
   GroupSpec group;
   group.pattern = pattern.str();
   group.spec = optimizer;
-  if (std::string wrong; !Regex(pattern).isValid(wrong))
+  if (std::string wrong; !isRegex(pattern, wrong))
     problems.push_back("expected a regular expression, but got '" +
                        group.pattern + "': " + wrong);
   constexpr StringLiteral schedule = "lr_schedule=";

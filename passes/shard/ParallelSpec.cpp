@@ -1,6 +1,8 @@
 //===- ParallelSpec.cpp - what a user says of shardings, as text ----------===//
 #include "passes/shard/ParallelSpec.h"
 
+#include "ir/UserText.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -130,7 +132,7 @@ DictionaryAttr tandem::parseShardPlan(StringRef json, MLIRContext *context,
     error = message.str();
     return DictionaryAttr();
   };
-  auto parsed = llvm::json::parse(json);
+  auto parsed = parseUserJson(json);
   if (!parsed)
     return fail(llvm::toString(parsed.takeError()));
   const llvm::json::Object *object = parsed->getAsObject();
@@ -141,7 +143,7 @@ DictionaryAttr tandem::parseShardPlan(StringRef json, MLIRContext *context,
   for (const auto &[key, value] : *object) {
     StringRef pattern = key;
     std::string problem;
-    if (pattern.empty() || !llvm::Regex(pattern).isValid(problem))
+    if (pattern.empty() || !isRegex(pattern, problem))
       return fail("expected '" + pattern +
                   "' to be a regular expression: " + problem);
     auto wrong = [&] {

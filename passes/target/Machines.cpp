@@ -2,6 +2,7 @@
 #include "passes/target/Machines.h"
 
 #include "ir/Nearest.h"
+#include "ir/UserText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -138,7 +139,7 @@ static LinkRow linkOf(StringRef name, const json::Object &object,
 }
 
 bool Machines::add(std::string_view text, std::string &error) {
-  auto parsed = json::parse(StringRef(text.data(), text.size()));
+  auto parsed = parseUserJson(StringRef(text.data(), text.size()));
   if (!parsed) {
     error = llvm::toString(parsed.takeError());
     return false;

@@ -38,9 +38,9 @@ namespace tandem::capi {
 
 inline thread_local std::string lastError;
 
-/// Runs `fn`, which returns a Status, and keeps its message.
+/// Runs `fn`, which returns a Status, and keeps its message. The last one stays
+/// until then: it may be an argument.
 template <typename Fn> tdm_status call(Fn fn) {
-  lastError.clear();
   Status status;
   try {
     status = fn();

@@ -35,9 +35,11 @@ Result<CommOptions> takeOptions(const tdm_comm_options *options) {
   tdm_comm_options known = TDM_COMM_OPTIONS_INIT;
   if (Status status = takeStruct("tdm_comm_options", *options, known); !status)
     return status;
-  if (known.limit_ms < 0)
-    return Status::usage("expected a limit of milliseconds but got " +
-                         std::to_string(known.limit_ms));
+  // As tdm_dist_options: what is added to the time of now overflows nowhere.
+  constexpr int64_t most = 1'000'000'000;
+  if (known.limit_ms < 0 || known.limit_ms > most)
+    return Status::usage("expected 'limit_ms' of 0 to " + std::to_string(most) +
+                         " but got " + std::to_string(known.limit_ms));
   CommOptions made;
   if (known.limit_ms)
     made.limit = comm::Milliseconds(known.limit_ms);

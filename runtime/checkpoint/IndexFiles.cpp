@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -114,6 +115,19 @@ Status writeFile(const std::string &path, const std::string &file,
 
 Status commit(const std::string &path, const std::string &generation,
               const io::TensorIndex &index) {
+  std::string begin = beginOf(path);
+  std::string folder = begin.substr(0, begin.rfind('/') + 1);
+  for (const auto &[name, file] : index.files) {
+    struct stat found = {};
+    if (::stat((folder + name).c_str(), &found) != 0 ||
+        found.st_size != file.bytes)
+      return Status::failed(
+          "expected " + io::inQuotes(folder + name) + ", of " +
+          std::to_string(file.bytes) +
+          " bytes, which a rank wrote, but it is not there: all ranks need "
+          "the same folder for " +
+          io::inQuotes(path));
+  }
   std::string text = index.text();
   io::Bytes bytes = std::as_bytes(std::span(text));
   if (Status status = io::replaceFile(path, {{bytes}}); !status)

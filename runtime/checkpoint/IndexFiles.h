@@ -34,7 +34,9 @@ Status writeFile(const std::string &path, const std::string &file,
                                             const io::TakeBytes &)> &give,
                  io::TensorIndex &index);
 
-/// Replaces the index, and removes the files of other generations.
+/// Replaces the index, and removes the files of other generations. Fails, and
+/// changes nothing, where this process does not see a file of it as large as it
+/// was written: ranks have not one folder then.
 Status commit(const std::string &path, const std::string &generation,
               const io::TensorIndex &index);
 

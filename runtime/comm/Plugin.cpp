@@ -1,22 +1,35 @@
 //===- Plugin.cpp - libraries that connect processes ----------------------===//
 #include "runtime/comm/Plugin.h"
 
+#include <cstdint>
+#include <cstdio>
 #include <dlfcn.h>
+#include <fstream>
 #include <vector>
 
 namespace tandem::comm {
 
 namespace {
 
-/// The folder of the library, or program, that this code is in; with '/'.
+/// The folder of the library, or program, that this code is in, from the root
+/// and with '/'; empty where it is not known. The dynamic linker knows a
+/// program by the word that it was called with, and a library by that of
+/// dlopen: neither says a folder, or one that the current folder has nothing to
+/// do with any more. The kernel knows which file is mapped where.
 std::string ownFolder() {
-  Dl_info found = {};
-  if (!::dladdr(reinterpret_cast<void *>(&ownFolder), &found) ||
-      !found.dli_fname)
-    return "";
-  std::string path = found.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  auto here = reinterpret_cast<uintptr_t>(&ownFolder);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2 ||
+        here < begin || here >= end)
+      continue;
+    size_t path = line.find('/');
+    return path == std::string::npos
+               ? ""
+               : line.substr(path, line.rfind('/') + 1 - path);
+  }
+  return "";
 }
 
 } // namespace
@@ -26,7 +39,9 @@ Result<void *> openPlugin(const std::string &what, const std::string &name,
   std::vector<std::string> files{name};
   if (name.find('/') == std::string::npos) {
     std::string file = "libtandem-" + name + ".so", folder = ownFolder();
-    files = {folder + file, folder + "../lib/" + file, file};
+    files = {file};
+    if (!folder.empty())
+      files = {folder + file, folder + "../lib/" + file, file};
   }
   std::string reasons;
   for (const std::string &file : files) {

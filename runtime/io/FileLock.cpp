@@ -38,12 +38,16 @@ Status cannotWrite(const std::string &path, const std::string &reason) {
 
 } // namespace
 
+std::string FileLock::nameFor(const std::string &path) {
+  return artifact::followLinks(path) + ".tandem-lock";
+}
+
 Result<FileLock> FileLock::take(const std::string &path) {
   FileLock lock;
   struct stat facts;
   if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
     return lock;
-  std::string name = artifact::followLinks(path) + ".tandem-lock";
+  std::string name = nameFor(path);
   while (true) {
     int fd =
         ::open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);

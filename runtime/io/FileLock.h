@@ -21,6 +21,8 @@ public:
   /// Locks `path` for this process until the result is gone. What is no regular
   /// file is not locked, nor is anything on a file system without locks.
   static Result<FileLock> take(const std::string &path);
+  /// Returns the name of the lock's own file.
+  static std::string nameFor(const std::string &path);
 
   FileLock() = default;
   FileLock(FileLock &&other) noexcept;

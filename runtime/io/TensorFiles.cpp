@@ -27,13 +27,13 @@ Result<std::string> indexIn(const std::string &folder) {
   return found;
 }
 
-Result<std::string> fileOf(const std::string &path) {
+} // namespace
+
+Result<std::string> TensorFiles::fileOf(const std::string &path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error) ? indexIn(path)
                                                     : Result<std::string>(path);
 }
-
-} // namespace
 
 Result<TensorFiles> TensorFiles::open(const std::string &given) {
   auto path = fileOf(given);

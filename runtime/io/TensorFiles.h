@@ -37,6 +37,9 @@ public:
   /// Messages begin with the path.
   static Result<TensorFiles> open(const std::string &path);
 
+  /// Returns the file that `path` means: of a folder, the one index in it.
+  static Result<std::string> fileOf(const std::string &path);
+
   /// Returns the metadata of a file or of an index alone.
   static Result<std::map<std::string, std::string>>
   metadataOf(const std::string &path);

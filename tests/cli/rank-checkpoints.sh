@@ -27,6 +27,16 @@ for rank in 0 1; do
   [ "$told" = $((1 - rank)) ] || fail "rank $rank was told $told times: $out"
 done
 
+# Found in PATH, the program knows its libraries by where it is, not by what lies
+# beside the current folder.
+expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o two.tdm \
+  --optimizer=adamw:lr=2e-3 --mesh=data=2 --parallel=ddp
+mkdir -p elsewhere/bin elsewhere/lib
+echo 'no library' >elsewhere/lib/libtandem-mpi.so
+expect 2 'expected 2 processes but got 1' env -C elsewhere/bin \
+  PATH="$bin:$PATH" tandem-run predict ../../two.tdm --params \
+  ../../one.safetensors --data x=@"$data/test_images.npy" --output logits=@l.csv
+
 for plan in ddp zero1 zero2 fsdp; do
   for ranks in 2 4; do
     name=$plan-$ranks

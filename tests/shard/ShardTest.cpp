@@ -504,6 +504,15 @@ TEST(Shard, RefusesWordsThatAreNone) {
   EXPECT_NE(planError("{").size(), 0u);
   EXPECT_NE(planError(R"({"(": [null]})").find("regular expression"),
             std::string::npos);
+  // Parsers recurse as deep as these say, and repeats are written out.
+  EXPECT_NE(planError(std::string(200'000, '[')).find("nested more than 100"),
+            std::string::npos);
+  EXPECT_NE(planError(R"({"(((.{1,200}){1,200}){1,200}){1,200}": [null]})")
+                .find("with its repeats written out"),
+            std::string::npos);
+  EXPECT_NE(planError("{\"" + std::string(200'000, '(') + "\": [null]}")
+                .find("more than 100 parentheses"),
+            std::string::npos);
   for (StringRef text : {R"({"w": 1})", R"({"w": [1]})", R"({"w": [[1]]})"})
     EXPECT_NE(planError(text).find("expected for 'w' a list"),
               std::string::npos);

@@ -147,6 +147,11 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   if (model)
     if (Status status = openRanks(*model, artifact, ranks); !status)
       return status;
+  if (model)
+    if (Status status = agree(
+            {{"--params", digestForRanks(params)}, {"--average", average}});
+        !status)
+      return status;
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params, average); !status)
       return status;

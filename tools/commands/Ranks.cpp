@@ -6,7 +6,7 @@
 #include "runtime/comm/PluginPeers.h"
 #include "runtime/comm/Texts.h"
 #include "runtime/device/Processors.h"
-#include "runtime/io/Array.h"
+#include "runtime/io/TensorFiles.h"
 #include "tools/commands/Inputs.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
@@ -220,6 +220,13 @@ Status agree(const Facts &facts) {
   own().isTogether = !problems.none();
   return problems.none() ? Status::success()
                          : problems.status().in("the ranks do not agree");
+}
+
+std::string digestForRanks(const std::string &path) {
+  if (path.empty() || rankCount() == 1)
+    return "";
+  auto file = io::TensorFiles::fileOf(path);
+  return file ? "a file with digest " + digestOf(*file) : "no file";
 }
 
 Result<bool> onAnyRank(bool here) {

@@ -54,6 +54,10 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// Fails with Usage on all ranks, naming what differs, unless all gave the
 /// same. All ranks call it.
 Status agree(const Facts &facts);
+/// Returns what ranks compare of a file of tensors, of an index or of the
+/// folder of one: the digest of its bytes, where an index has the checksums of
+/// the others. Empty if there is no path, or one process alone.
+std::string digestForRanks(const std::string &path);
 
 /// True on all ranks if it is on one of them. All ranks call it.
 Result<bool> onAnyRank(bool here);

@@ -35,10 +35,10 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   auto world = connectRanks(mesh, hasSpare, options.ranks);
   if (!world)
     return std::move(world).status();
-  if (Status status =
-          agree({{"Tandem", TANDEM_VERSION},
-                 {"the artifact",
-                  first.manifest().model + " with digest " + own.digest}});
+  if (Status status = agree({{"Tandem", TANDEM_VERSION},
+                             {"the artifact", first.manifest().model +
+                                                  " with digest " + own.digest},
+                             {"--params", digestForRanks(options.params)}});
       !status)
     return status;
   std::vector<runtime::Model> models;

@@ -65,6 +65,7 @@ private:
   std::optional<double> learningRate() const;
   Status lock(const std::string &path, io::FileLock &lock);
   Status agreeWithRanks() const;
+  Status agreeOnFolder(const char *option, const std::string &path) const;
   Status findStagePrograms();
   Status stepOfStages(std::span<const int64_t> order);
   /// The models of this rank.

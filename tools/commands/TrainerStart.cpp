@@ -4,6 +4,8 @@
 #include "tools/commands/NonFinite.h"
 #include "tools/commands/Print.h"
 
+#include <filesystem>
+
 namespace tandem::commands {
 
 using artifact::Program;
@@ -352,6 +354,10 @@ Status Trainer::start() {
     return status;
   if (Status status = lock(options_.saveBest, bestLock_); !status)
     return status;
+  if (Status status = agreeOnFolder("--save", options_.save); !status)
+    return status;
+  if (Status status = agreeOnFolder("--save-best", options_.saveBest); !status)
+    return status;
   std::vector<std::string> replaced;
   for (const std::string &path : {options_.save, options_.saveBest})
     if (!path.empty() && isFirstRank())
@@ -404,14 +410,16 @@ Status Trainer::agreeWithRanks() const {
                  {"--augment", withCommas(options_.augment)},
                  {"--accumulate", text(options_.accumulate)},
                  {"--on-nan", options_.onNaN},
-                 {"--save", options_.save.empty() ? "no" : "yes"},
+                 {"--resume", digestForRanks(options_.resume)},
+                 {"--init-from", digestForRanks(options_.initFrom)},
+                 {"--save", options_.save},
                  {"--save-every", text(options_.saveEvery)},
                  {"--eval", given(options_.eval)},
                  {"--eval-every", text(options_.evalEvery)},
                  {"--accuracy", options_.accuracy},
                  {"--metric", withCommas(options_.metrics)},
                  {"--keep", text(options_.keep)},
-                 {"--save-best", options_.saveBest.empty() ? "no" : "yes"},
+                 {"--save-best", options_.saveBest},
                  {"--best", options_.best},
                  {"--patience", text(options_.patience)},
                  {"--max-time", options_.maxTime}};
@@ -420,6 +428,21 @@ Status Trainer::agreeWithRanks() const {
   if (rankCount() > 1)
     facts.emplace_back("the data", originOf(dataManifest(), *data_).data);
   return agree(facts);
+}
+
+/// Ranks that save a file each need one folder for all: told now, and not when
+/// what they trained is to be saved. The first rank has locked the path.
+Status Trainer::agreeOnFolder(const char *option,
+                              const std::string &path) const {
+  if (rankCount() == 1 || !io::isIndexName(path))
+    return Status::success();
+  if (auto all = textsOfRanks(""); !all) // the lock is taken before others look
+    return std::move(all).status();
+  std::error_code error;
+  bool isSeen = std::filesystem::exists(io::FileLock::nameFor(path), error);
+  return agree({{"the folder of " + std::string(option) +
+                     ", which must be one for all ranks, the lock",
+                 isSeen ? "seen" : "not seen"}});
 }
 
 } // namespace tandem::commands

@@ -4,6 +4,7 @@
 #include "compiler/Phases.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
+#include "ir/UserText.h"
 #include "ir/reference/Rounding.h"
 #include "runtime/model/Initialize.h"
 #include "runtime/model/Model.h"
@@ -125,12 +126,12 @@ static std::string nameOf(CustomVjpOp op) {
 Status Checker::findTrusted() {
   if (trust.empty())
     return Status::success();
-  llvm::Regex expression(trust);
   std::string error, others;
-  if (!expression.isValid(error))
+  if (!isRegex(trust, error))
     return Status::usage("expected --trust to be a regular expression, but "
                          "got '" +
                          trust + "': " + error);
+  llvm::Regex expression(trust);
   SmallVector<std::pair<Value, std::string>> open;
   for (CustomVjpOp op : graph.getOps<CustomVjpOp>()) {
     std::string name = nameOf(op);

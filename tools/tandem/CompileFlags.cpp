@@ -12,6 +12,7 @@
 #include "compiler/Target.h"
 #include "compiler/import/Losses.h"
 #include "compiler/tune/ScheduleCache.h"
+#include "ir/UserText.h"
 #include "passes/adapters/LoraSpec.h"
 #include "passes/partition/AverageSpec.h"
 #include "passes/partition/BudgetSpec.h"
@@ -21,7 +22,6 @@
 #include "passes/shard/ParallelSpec.h"
 #include "tools/tandem/ScheduleTable.h"
 
-#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -82,7 +82,7 @@ static ValueCheck checkSpec(const char *name, Parse parse) {
 static ValueCheck checkRegex(const char *name) {
   return [name](std::string_view text) {
     std::string error;
-    return llvm::Regex(text).isValid(error)
+    return isRegex(text, error)
                ? Status::success()
                : Status::usage("expected " + std::string(name) +
                                " to be a regular expression, but got '" +

@@ -191,7 +191,7 @@ TEST_F(RanksCommand, X13_ranksThatDifferAreToldBeforeTheFirstStep) {
       << "#!/bin/sh\n"
          "rank=$OMPI_COMM_WORLD_RANK; tool=$1; shift\n"
          "eval \"exec $tool train \\$ARTIFACT_$rank --data x=@x.npy --data "
-         "labels=@labels.npy --timeout=20 --save=w$rank.safetensors "
+         "labels=@labels.npy --timeout=20 --save=$SAVE "
          "\\$OPTIONS_$rank\"\n";
   auto both = [&](const std::string &first, const std::string &second,
                   const std::string &artifact = "on-2.tdm") {
@@ -200,6 +200,7 @@ TEST_F(RanksCommand, X13_ranksThatDifferAreToldBeforeTheFirstStep) {
     ::setenv("ARTIFACT_1", artifact.c_str(), 1);
     ::setenv("OPTIONS_0", first.c_str(), 1);
     ::setenv("OPTIONS_1", second.c_str(), 1);
+    ::setenv("SAVE", "w0.safetensors", 1);
     start.prepare = [this] {
       if (::chdir(folder().path().c_str()) != 0)
         ::_exit(126);
@@ -225,9 +226,46 @@ TEST_F(RanksCommand, X13_ranksThatDifferAreToldBeforeTheFirstStep) {
   write("other.tdm", other);
   expect(both("--epochs=2", "--epochs=2", "other.tdm"),
          "of the artifact rank 0 has 'classifier with digest ");
+  // Parameters of two files are a mixture that nobody trained.
+  ASSERT_EQ(train({"--epochs=1", "--save=one.safetensors"}).code, 0);
+  ASSERT_EQ(train({"--epochs=3", "--save=three.safetensors"}).code, 0);
+  for (const char *option : {"--params", "--resume", "--init-from"}) {
+    std::string is = option;
+    Ended ended = both("--epochs=2 " + is + "=one.safetensors",
+                       "--epochs=2 " + is + "=three.safetensors");
+    EXPECT_EQ(ended.code, 2) << ended.err;
+    EXPECT_NE(ended.err.find("of " + is + " rank 0 has 'a file with digest"),
+              std::string::npos)
+        << ended.err;
+  }
+  expect(both("--epochs=2 --save-every=5", "--epochs=2 --save-every=6"),
+         "of --save-every rank 0 has '5', and rank 1 has '6'");
   // The same on both trains.
   Ended ended = both("--epochs=2", "--epochs=2");
   EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+TEST_F(RanksCommand, X13_ranksSaveIntoOneFolder) {
+  write("on-2.tdm", trained(2));
+  std::ofstream(path("each.sh"))
+      << "#!/bin/sh\n"
+         "tool=$1; shift; mkdir -p $OMPI_COMM_WORLD_RANK\n"
+         "cd $OMPI_COMM_WORLD_RANK\n"
+         "exec $tool train ../on-2.tdm --data x=@../x.npy --data "
+         "labels=@../labels.npy --timeout=20 --epochs=1 "
+         "--save=w.safetensors.index.json\n";
+  Start start;
+  start.prepare = [this] {
+    if (::chdir(folder().path().c_str()) != 0)
+      ::_exit(126);
+  };
+  Ended ended = runProgram(TANDEM_MPI_SCRIPT,
+                           {"2", "60", "sh", "each.sh", TANDEM_RUN}, start);
+  EXPECT_EQ(ended.code, 2) << ended.err;
+  EXPECT_NE(ended.err.find("the folder of --save, which must be one for all "
+                           "ranks"),
+            std::string::npos)
+      << ended.err;
 }
 
 TEST_F(RanksCommand, X13_numberOfProcessesIsTheMeshs) {

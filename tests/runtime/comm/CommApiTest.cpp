@@ -42,7 +42,8 @@ TEST(CommApi, ArgumentsAreChecked) {
   tdm_comm_options options = TDM_COMM_OPTIONS_INIT;
   options.limit_ms = -1;
   EXPECT_EQ(tdm_comm_loopback(1, &options, &comm), TDM_USAGE);
-  EXPECT_STREQ(tdm_last_error(), "expected a limit of milliseconds but got -1");
+  EXPECT_STREQ(tdm_last_error(),
+               "expected 'limit_ms' of 0 to 1000000000 but got -1");
   EXPECT_EQ(tdm_comm_open("telegraph", nullptr, nullptr, &comm),
             TDM_UNSUPPORTED);
   EXPECT_EQ(tdm_comm_barrier(nullptr), TDM_USAGE);
