@@ -1,0 +1,253 @@
+"""The networks of tools/bench/networks: name -> (make the module, make its arguments). Each gives its loss.
+
+Sizes are those of people's small runs: a step takes 0.1 to 2 seconds on two processors. Dropout and dropped layers
+are off, since random numbers differ.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+NETWORKS = {}
+CLASSES = 100
+
+
+class Classified(nn.Module):
+    """A network that gives class scores, and their cross entropy."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x, labels):
+        out = self.net(x)
+        return F.cross_entropy(getattr(out, "logits", out), labels)
+
+
+class NextTokens(nn.Module):
+    """A language model, and the cross entropy of each token that follows."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, ids, labels):
+        return F.cross_entropy(self.net(ids).logits.flatten(0, 1), labels.flatten())
+
+
+def still(model):
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if type(module).__name__ == "StochasticDepth":
+            module.p = 0.0
+    return model
+
+
+def images(rows, size):
+    return lambda: (torch.randn(rows, 3, size, size), torch.randint(0, CLASSES, (rows,)))
+
+
+def vision(name, rows, size):
+    def make():
+        import torchvision
+
+        return Classified(still(torchvision.models.get_model(name, weights=None, num_classes=CLASSES)))
+
+    NETWORKS[name] = (make, images(rows, size))
+
+
+vision("resnet18", 16, 112)
+vision("resnet50", 8, 112)
+vision("densenet121", 8, 112)
+vision("efficientnet_b0", 8, 112)
+vision("mobilenet_v2", 16, 112)
+vision("mobilenet_v3_large", 16, 112)
+vision("convnext_tiny", 4, 112)
+vision("swin_t", 4, 224)
+vision("vit_b_16", 4, 224)
+vision("regnet_y_400mf", 16, 112)
+vision("shufflenet_v2_x1_0", 16, 112)
+vision("mnasnet1_0", 16, 112)
+vision("squeezenet1_1", 16, 112)
+vision("resnext50_32x4d", 8, 112)
+vision("vgg11_bn", 4, 112)
+
+
+def tokens(rows, length, vocabulary):
+    return lambda: (torch.randint(0, vocabulary, (rows, length)), torch.randint(0, vocabulary, (rows, length)))
+
+
+def language(name, kind, config, rows, length, vocabulary, **options):
+    def make():
+        import transformers
+
+        settings = getattr(transformers, config)(vocab_size=vocabulary, use_cache=False, **options)
+        settings._attn_implementation = "sdpa"
+        return NextTokens(still(getattr(transformers, kind)(settings)))
+
+    NETWORKS[name] = (make, tokens(rows, length, vocabulary))
+
+
+language("gpt2", "GPT2LMHeadModel", "GPT2Config", 2, 256, 50257, n_layer=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+language("gpt2_6", "GPT2LMHeadModel", "GPT2Config", 4, 128, 8192, n_layer=6, n_embd=512, n_head=8, resid_pdrop=0.0, embd_pdrop=0.0,
+         attn_pdrop=0.0)
+WIDE = dict(hidden_size=512, num_hidden_layers=4, num_attention_heads=8, max_position_embeddings=256)
+language("llama", "LlamaForCausalLM", "LlamaConfig", 4, 128, 8192, intermediate_size=1376, num_key_value_heads=4, **WIDE)
+language("bert", "BertForMaskedLM", "BertConfig", 4, 128, 8192, intermediate_size=2048, hidden_dropout_prob=0.0,
+         attention_probs_dropout_prob=0.0, **WIDE)
+language("t5", "T5ForConditionalGeneration", "T5Config", 4, 64, 8192, d_model=384, d_kv=64, d_ff=1024, num_layers=3, num_heads=6,
+         dropout_rate=0.0, decoder_start_token_id=0)
+language("mamba", "MambaForCausalLM", "MambaConfig", 2, 32, 4096, hidden_size=256, num_hidden_layers=2)
+
+
+class Encoded(NextTokens):
+    """An encoder and a decoder over the same tokens."""
+
+    def forward(self, ids, labels):
+        return F.cross_entropy(self.net(input_ids=ids, decoder_input_ids=ids).logits.flatten(0, 1), labels.flatten())
+
+
+def encoded(make):
+    return lambda: Encoded(make().net)
+
+
+NETWORKS["t5"] = (encoded(NETWORKS["t5"][0]), NETWORKS["t5"][1])
+
+
+class Recurrent(nn.Module):
+    """Layers of one kind of recurrence, and class scores of what comes last."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.cells = kind(128, 256, num_layers=2, batch_first=True)
+        self.head = nn.Linear(256, CLASSES)
+
+    def forward(self, x, labels):
+        return F.cross_entropy(self.head(self.cells(x)[0][:, -1]), labels)
+
+
+def sequences():
+    return torch.randn(32, 64, 128), torch.randint(0, CLASSES, (32,))
+
+
+NETWORKS["lstm"] = (lambda: Recurrent(nn.LSTM), sequences)
+NETWORKS["gru"] = (lambda: Recurrent(nn.GRU), sequences)
+
+
+def twice(inner, outer):
+    layers = []
+    for channels in (inner, outer):
+        layers += [nn.Conv2d(channels, outer, 3, padding=1, bias=False), nn.BatchNorm2d(outer), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers)
+
+
+class UNet(nn.Module):
+    """Ronneberger et al. 2015 with padding and batch norm: four halvings, transposed convolutions, skips."""
+
+    def __init__(self, width=32, depth=4):
+        super().__init__()
+        widths = [width << i for i in range(depth + 1)]
+        self.down = nn.ModuleList([twice(a, b) for a, b in zip([3] + widths, widths)])
+        self.rise = nn.ModuleList([nn.ConvTranspose2d(2 * w, w, 2, stride=2) for w in reversed(widths[:-1])])
+        self.up = nn.ModuleList([twice(2 * w, w) for w in reversed(widths[:-1])])
+        self.head = nn.Conv2d(width, 2, 1)
+
+    def forward(self, x, labels):
+        kept = []
+        for block in self.down[:-1]:
+            kept.append(block(x))
+            x = F.max_pool2d(kept[-1], 2)
+        x = self.down[-1](x)
+        for rise, block in zip(self.rise, self.up):
+            x = block(torch.cat([kept.pop(), rise(x)], 1))
+        return F.cross_entropy(self.head(x), labels)
+
+
+NETWORKS["unet"] = (UNet, lambda: (torch.randn(2, 3, 128, 128), torch.randint(0, 2, (2, 128, 128))))
+
+
+class AudioNet(nn.Module):
+    """M5 of Dai et al. 2016: one-dimensional convolutions over a waveform."""
+
+    def __init__(self):
+        super().__init__()
+        layers, channels = [], 1
+        for outer, size, stride in ((64, 80, 4), (64, 3, 1), (128, 3, 1), (256, 3, 1)):
+            layers += [nn.Conv1d(channels, outer, size, stride, padding=size // 2), nn.BatchNorm1d(outer), nn.ReLU(), nn.MaxPool1d(4)]
+            channels = outer
+        self.net, self.head = nn.Sequential(*layers), nn.Linear(channels, CLASSES)
+
+    def forward(self, x, labels):
+        return F.cross_entropy(self.head(self.net(x).mean(-1)), labels)
+
+
+NETWORKS["audio_m5"] = (AudioNet, lambda: (torch.randn(16, 1, 8000), torch.randint(0, CLASSES, (16,))))
+
+
+class Recommender(nn.Module):
+    """Bags of embeddings of categories, crossed with dense features (Naumov et al. 2019)."""
+
+    def __init__(self, tables=8, rows=2000, width=32):
+        super().__init__()
+        self.tables = nn.ModuleList([nn.Embedding(rows, width) for _ in range(tables)])
+        self.dense = nn.Sequential(nn.Linear(16, 256), nn.ReLU(), nn.Linear(256, width))
+        crossed = (tables + 1) * tables // 2
+        self.top = nn.Sequential(nn.Linear(width + crossed, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 1))
+
+    def forward(self, dense, categories, clicked):
+        rows = [self.dense(dense)] + [t(categories[:, i]).mean(1) for i, t in enumerate(self.tables)]
+        stacked = torch.stack(rows, 1)
+        i, j = torch.tril_indices(len(rows), len(rows), offset=-1)
+        out = self.top(torch.cat([rows[0], torch.bmm(stacked, stacked.transpose(1, 2))[:, i, j]], 1)).squeeze(-1)
+        return F.binary_cross_entropy_with_logits(out, clicked)
+
+
+NETWORKS["recommender"] = (
+    Recommender, lambda: (torch.randn(512, 16), torch.randint(0, 2000, (512, 8, 4)), torch.randint(0, 2, (512,)).float()))
+
+
+class Denoiser(nn.Module):
+    """A diffusion U-Net: residual blocks with the time, group norms, attention at the bottom, skips."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.width = width
+        self.time = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, 4 * width))
+        self.enter = nn.Conv2d(3, width, 3, padding=1)
+        block = lambda inner, outer: Residual(inner, outer, 4 * width)  # noqa: E731
+        self.down = nn.ModuleList([block(width, width), block(width, 2 * width), block(2 * width, 2 * width)])
+        self.attention = nn.MultiheadAttention(2 * width, 4, batch_first=True)
+        self.middle = block(2 * width, 2 * width)
+        self.up = nn.ModuleList([block(4 * width, 2 * width), block(4 * width, width), block(2 * width, width)])
+        self.leave = nn.Conv2d(width, 3, 3, padding=1)
+
+    def forward(self, x, t, noise):
+        angles = t[:, None].float() * torch.exp(-torch.arange(self.width // 2) * (9.2 / (self.width // 2)))
+        time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
+        kept, y = [], self.enter(x + noise)
+        for block in self.down:
+            y = block(y, time)
+            kept.append(y)
+            y = F.avg_pool2d(y, 2)
+        flat = y.flatten(2).transpose(1, 2)
+        y = self.middle(y + self.attention(flat, flat, flat, need_weights=False)[0].transpose(1, 2).reshape(y.shape), time)
+        for block in self.up:
+            y = block(torch.cat([F.interpolate(y, scale_factor=2.0, mode="nearest"), kept.pop()], 1), time)
+        return F.mse_loss(self.leave(y), noise)
+
+
+class Residual(nn.Module):
+    def __init__(self, inner, outer, time):
+        super().__init__()
+        self.first = nn.Sequential(nn.GroupNorm(8, inner), nn.SiLU(), nn.Conv2d(inner, outer, 3, padding=1))
+        self.time = nn.Linear(time, outer)
+        self.second = nn.Sequential(nn.GroupNorm(8, outer), nn.SiLU(), nn.Conv2d(outer, outer, 3, padding=1))
+        self.skip = nn.Conv2d(inner, outer, 1) if inner != outer else nn.Identity()
+
+    def forward(self, x, time):
+        return self.skip(x) + self.second(self.first(x) + self.time(time)[:, :, None, None])
+
+
+NETWORKS["diffusion_unet"] = (
+    Denoiser, lambda: (torch.randn(4, 3, 32, 32), torch.tensor([3, 50, 300, 700]), torch.randn(4, 3, 32, 32)))
