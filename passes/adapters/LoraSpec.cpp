@@ -4,7 +4,6 @@
 #include "ir/UserText.h"
 
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 using namespace tandem;
