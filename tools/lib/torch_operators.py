@@ -71,6 +71,11 @@ NOT_COMPARED = {
     "sym_stride.int": "of symbolic sizes, which samples do not have",
 }
 
+NO_SAMPLE = "in the core ATen of no sample: decomposed, or another overload"
+
+# What the loss over an operator's results is made of.
+LOSS = {"add.Tensor", "mul.Tensor", "sum.dim_IntList", "clone", "full", "_to_copy"}
+
 # Refused in integers.
 WINDOWS = {f"nn.functional.{kind}{n}d" for kind in ("conv", "conv_transpose", "avg_pool", "max_pool") for n in (1, 2, 3)}
 OF_INTEGERS = "convolutions and pools of 64-bit integers, which networks do not have: refused"
@@ -91,13 +96,14 @@ def reason_against(name, kind, sample):
 
 
 PREFACE = """
-For each operator, samples of PyTorch's own database of operators (`torch.testing`'s OpInfo) are exported as modules of
-that call, compiled for the CPU and run: outputs and the gradients of all inputs have to be PyTorch's. At most
-eight samples of each operator, variant and type are taken, spread over all of them, with one that has a tensor without
-elements where there is one. The samples of the first type are compared as they are exported, and once more after
-`run_decompositions()`, which leaves core ATen alone.
+For each operator, samples of PyTorch's own database of operators (`torch.testing`'s OpInfo) are exported as a module of that
+call, compiled for the CPU and run: outputs and the gradients of all inputs have to be PyTorch's. At most eight samples of
+each operator, variant and type are taken, spread over all of them, with one that has a tensor without elements where there
+is one. The first type's samples are compared as they are exported, and every second one again after `run_decompositions()`,
+which leaves core ATen alone.
 
-Results are equal within a bound (f32: 2e-4, bf16: 2e-2 of the element and a tenth of it of the largest one), or not more than four times
-as far from what PyTorch computes in f64 as PyTorch's result is. Integers are equal; where elements are equal, `sort` and
-`topk` may give them in another order. Gradients that are infinite or NaN in PyTorch are not compared.
+Results are equal within a bound (of the element and a tenth of the largest one; f32: 2e-4, bf16: 2e-2), or at most four
+times as far from what PyTorch computes in f64 as PyTorch's own. Integers are equal; `sort`, `argsort` and `topk` may give
+equal elements in another order. Gradients that are infinite or NaN in PyTorch are not compared. *Refused* means an error
+that says so when the model is compiled.
 """

@@ -124,6 +124,11 @@ static LogicalResult batchNorm(Node &node) {
   if (made.empty())
     return failure();
   bool hasNew = made.size() >= 5;
+  // What a program that evaluates saves for a gradient is empty.
+  for (size_t i : {1, 2})
+    if (RankedTensorType type = node.resultType(i);
+        type && type.getNumElements() == 0)
+      made[i] = node.full(type.getElementType(), type.getShape(), 0);
   if (isFunctional) {
     if (!hasNew) {
       made.resize(3);
@@ -136,11 +141,6 @@ static LogicalResult batchNorm(Node &node) {
     node.write(made[4], node.ref("running_var"));
   }
   made.resize(3);
-  // What a program that evaluates saves for a gradient is empty.
-  for (size_t i : {1, 2})
-    if (RankedTensorType type = node.resultType(i);
-        type && type.getNumElements() == 0)
-      made[i] = node.full(type.getElementType(), type.getShape(), 0);
   return give(node, made);
 }
 
