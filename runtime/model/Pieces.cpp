@@ -34,7 +34,10 @@ Result<Tensor> wholeOf(const Tensor &piece, const artifact::Value *value,
   if (!host || !value || !communicators)
     return host;
   comm::Shard own = comm::shardOf(communicators->mesh(), *value, 0);
-  if (own.isWhole())
+  // Of one row the first rank has all, and others begin behind it.
+  int last = communicators->world().ranks() - 1;
+  comm::Shard ofLast = comm::shardOf(communicators->mesh(), *value, last);
+  if (own.isWhole() && ofLast.begins == own.begins)
     return host;
   Result<Tensor> dense = host->dense();
   if (!dense)

@@ -32,6 +32,22 @@ std::vector<int64_t> withRows(const Slot &slot, int64_t rows) {
   return shape;
 }
 
+/// What outputs say that they follow from, where nothing is computed here: by
+/// others (a model in stages), or not at all.
+std::vector<char> saidNeeds(const artifact::Program &program,
+                            const std::vector<std::string> &outputs) {
+  std::vector<char> needs(program.arguments.size());
+  for (const Slot &slot : artifact::outputsOf(program)) {
+    if (std::ranges::find(outputs, slot.name) == outputs.end())
+      continue;
+    for (size_t a = 0; a < needs.size(); ++a)
+      needs[a] |= !slot.inputs ||
+                  std::ranges::find(*slot.inputs, program.arguments[a].name) !=
+                      slot.inputs->end();
+  }
+  return needs;
+}
+
 } // namespace
 
 Result<Prediction> Prediction::of(const artifact::Manifest &manifest,
@@ -77,28 +93,22 @@ Result<Prediction> Prediction::of(const artifact::Manifest &manifest,
   std::vector<std::string> wanted;
   for (const Slot &slot : result.outputs)
     wanted.push_back(slot.name);
-  result.needs = artifact::sliceOf(*result.program, wanted).needs;
+  result.needs = result.program->launches.empty()
+                     ? saidNeeds(*result.program, wanted)
+                     : artifact::sliceOf(*result.program, wanted).needs;
   return result;
 }
 
-Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
-                                    int64_t rows,
-                                    std::span<const Argument> batch,
-                                    const ServeRows &serve) {
-  std::vector<Tensor> results, parts;
+Result<std::vector<Tensor>> predict(const Prediction &prediction, int64_t rows,
+                                    const ServeRows &serve,
+                                    const ComputeRows &compute) {
+  std::vector<Tensor> results;
   for (const Slot &slot : prediction.outputs) {
     auto whole = Tensor::zeros(slot.dtype, withRows(slot, rows));
-    // Of several ranks each has a piece, for which a call makes the tensor.
-    auto part = model.communicators() ? Result<Tensor>(Tensor())
-                                      : Tensor::zeros(slot.dtype, slot.shape);
-    if (!whole || !part)
-      return std::move(whole ? part : whole).status();
+    if (!whole)
+      return std::move(whole).status();
     results.push_back(*std::move(whole));
-    parts.push_back(*std::move(part));
   }
-  std::vector<Destination> destinations;
-  for (size_t i = 0; i < parts.size(); ++i)
-    destinations.push_back({prediction.outputs[i].name, &parts[i]});
   std::vector<int64_t> served(size_t(prediction.batch));
   for (int64_t first = 0; first < rows; first += prediction.batch) {
     int64_t count = std::min(prediction.batch, rows - first);
@@ -106,6 +116,37 @@ Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
       served[i] = first + int64_t(i) % count;
     if (Status status = serve(served); !status)
       return status;
+    auto computed = compute();
+    if (!computed)
+      return std::move(computed).status();
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor &whole = (*computed)[i];
+      int64_t rowBytes = whole.bytes() / prediction.batch;
+      if (rowBytes > 0)
+        std::memcpy(results[i].mutableData<std::byte>() + first * rowBytes,
+                    whole.data(), size_t(count * rowBytes));
+    }
+  }
+  return results;
+}
+
+Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
+                                    int64_t rows,
+                                    std::span<const Argument> batch,
+                                    const ServeRows &serve) {
+  std::vector<Tensor> parts, wholes(prediction.outputs.size());
+  for (const Slot &slot : prediction.outputs) {
+    // Of several ranks each has a piece, for which a call makes the tensor.
+    auto part = model.communicators() ? Result<Tensor>(Tensor())
+                                      : Tensor::zeros(slot.dtype, slot.shape);
+    if (!part)
+      return std::move(part).status();
+    parts.push_back(*std::move(part));
+  }
+  std::vector<Destination> destinations;
+  for (size_t i = 0; i < parts.size(); ++i)
+    destinations.push_back({prediction.outputs[i].name, &parts[i]});
+  auto compute = [&]() -> Result<std::span<const Tensor>> {
     if (Status status =
             model.runWanted(prediction.program->name, batch, destinations);
         !status)
@@ -116,13 +157,11 @@ Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
       auto whole = wholeOf(parts[i], value, model.communicators());
       if (!whole)
         return std::move(whole).status();
-      int64_t rowBytes = whole->bytes() / prediction.batch;
-      if (rowBytes > 0)
-        std::memcpy(results[i].mutableData<std::byte>() + first * rowBytes,
-                    whole->data(), size_t(count * rowBytes));
+      wholes[i] = *std::move(whole);
     }
-  }
-  return results;
+    return std::span<const Tensor>(wholes);
+  };
+  return predict(prediction, rows, serve, compute);
 }
 
 namespace {

@@ -31,7 +31,15 @@ struct Prediction {
 /// Serves the rows of one batch: brings them into the arguments.
 using ServeRows = std::function<Status(std::span<const int64_t> rows)>;
 
-/// Returns the outputs for `rows` rows, on the host. `batch` are the arguments
+/// Computes the outputs of the batch that was served, whole and on the host.
+using ComputeRows = std::function<Result<std::span<const Tensor>>()>;
+
+/// Returns the outputs for `rows` rows, on the host.
+Result<std::vector<Tensor>> predict(const Prediction &prediction, int64_t rows,
+                                    const ServeRows &serve,
+                                    const ComputeRows &compute);
+
+/// The same of a model. `batch` are the arguments
 /// of one batch, which `serve` fills.
 Result<std::vector<Tensor>> predict(Model &model, const Prediction &prediction,
                                     int64_t rows,

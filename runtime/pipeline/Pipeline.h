@@ -77,6 +77,7 @@ public:
   int64_t mostLive(int64_t stage) const;
 
 private:
+  friend class Forward;
   struct State;
   explicit Pipeline(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

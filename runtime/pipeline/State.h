@@ -29,6 +29,9 @@ inline Result<Tensor> tensorFor(const Slot &slot) {
   return Tensor::zeros(slot.dtype, slot.shape);
 }
 
+/// Copies what a rank has of a whole input.
+Status takePiece(const Tensor &whole, const comm::Shard &shard, Tensor &to);
+
 /// A batch between its forward and its backward.
 struct Flight {
   runtime::Context context;

@@ -11,9 +11,7 @@ namespace tandem::pipeline {
 using runtime::Argument;
 using runtime::Destination;
 
-/// Copies what a rank has of a whole input.
-static Status takePiece(const Tensor &whole, const comm::Shard &shard,
-                        Tensor &to) {
+Status takePiece(const Tensor &whole, const comm::Shard &shard, Tensor &to) {
   if (shard.isWhole())
     return to.copyFrom(whole);
   if (!std::ranges::equal(whole.shape(), shard.whole) ||

@@ -7,5 +7,5 @@ bin=$1 kill=$2/tools/kill-ranks
 command -v mpirun >/dev/null || { echo 'skipped: no mpirun'; exit 77; }
 [ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
 export TMPDIR=$work
-expect 0 '5 kills, 0 wrong' "$kill" --bin="$bin" --kills=5 --from=4
+expect 0 '5 kills, 0 wrong' "$kill" --bin="$bin" --kills=5 --from=3
 finish

@@ -107,10 +107,45 @@ expect 2 'expected 2 processes' "$mpi" 4 60 "$bin/tandem-run" train \
   digits-2.tdm "${rows[@]}" --steps 1
 expect 2 'file of stage 0' "$bin/tandem-run" train digits-2.stage1.tdm \
   "${rows[@]}" --steps 1
-expect 3 'stage of a pipeline' "$bin/tandem-run" predict digits-2.tdm \
+
+# What is evaluated and predicted, and begun with, is that of one process: on the
+# way and at the end, with nothing trained, and with rows that fill no batch.
+eval=(--eval x=@"$data/test_images.npy" --eval
+  labels=@"$data/test_labels.npy" --accuracy logits,labels)
+evaluated() { grep -E '^(epoch|eval|best|output|logits)|gives' <<<"$out"; }
+over 1 train digits.tdm "${rows[@]}" "${eval[@]}" --seed 0 --epochs 2 \
+  --eval-every 1 --save-best b.safetensors --save e.safetensors
+wanted=$(evaluated | grep -v samples/s)
+# same RANKS COMMAND...: it says what one process said.
+same() {
+  over "$@"
+  [ "$(evaluated | grep -v samples/s)" = "$wanted" ] ||
+    fail "expected $wanted of $*, but got $out"
+}
+for stages in 2 4; do
+  same $stages train digits-$stages.tdm "${rows[@]}" "${eval[@]}" --seed 0 \
+    --epochs 2 --eval-every 1 --save-best b$stages.safetensors \
+    --save e$stages.safetensors
+done
+over 1 train digits.tdm "${eval[@]}" --steps=0 --params e.safetensors
+wanted=$(evaluated)
+same 4 train digits-4.tdm "${eval[@]}" --steps=0 --params e.safetensors
+over 1 train digits.tdm "${rows[@]}" "${eval[@]}" --steps 8 --init-from \
+  e.safetensors --save i.safetensors
+wanted=$(evaluated | grep -v samples/s)
+same 2 train digits-2.tdm "${rows[@]}" "${eval[@]}" --steps 8 --init-from \
+  e.safetensors --save i2.safetensors
+over 1 predict digits.tdm --params e.safetensors \
   --data x=@"$data/test_images.npy" --output logits=@p.npy
-expect 3 '--eval is not there' "$mpi" 2 60 "$bin/tandem-run" train \
-  digits-2.tdm "${rows[@]}" --steps 1 --eval x=@"$data/test_images.npy"
+wanted=$(evaluated)
+for stages in 2 4; do
+  same $stages predict digits-$stages.tdm --params e.safetensors \
+    --data x=@"$data/test_images.npy" --output logits=@p$stages.npy
+  cmp p.npy p$stages.npy || fail "$stages stages predict something else"
+done
+expect 3 'stage of a pipeline' "$bin/tandem-run" run digits-2.tdm
+expect 3 '--profile is not there' "$mpi" 2 60 "$bin/tandem-run" predict \
+  digits-2.tdm --data x=@"$data/test_images.npy" --profile p.json
 
 # A rank that is killed ends the others, with a message.
 "$mpi" 4 60 "$bin/tandem-run" train digits-4.tdm "${rows[@]}" --seed 0 \

@@ -96,6 +96,25 @@ paste <(numbers plain.jsonl) <(numbers normed.jsonl) | awk '
 expect 2 'compile with --clip=norm' "$mpi" 4 60 "$bin/tandem-run" train \
   zero1.tdm "${rows[@]}" --steps 4 --on-nan=skip
 
+# Averages in the place of parameters, of the stages that have some.
+eval=(--eval x=@"$data/test_images.npy" --eval
+  labels=@"$data/test_labels.npy" --accuracy logits,labels)
+compile halves "$examples/digits/mlp.mlir" --mesh=pipe=2 --parallel=pp \
+  "${update[@]}"
+over 1 train plain.tdm "${rows[@]}" "${eval[@]}" --seed 0 --steps 24 \
+  --save a.safetensors --average=ema
+one=$(grep '^eval' <<<"$out")
+over 2 train halves.tdm "${rows[@]}" "${eval[@]}" --seed 0 --steps 24 \
+  --save a2.safetensors --average=ema
+[ "$(grep '^eval' <<<"$out")" = "$one" ] || fail "expected $one but got $out"
+over 1 predict plain.tdm --params a.safetensors --average=ema \
+  --data x=@"$data/test_images.npy" --argmax --output logits=@p.npy
+over 4 predict normed.tdm --params a.safetensors --average=ema \
+  --data x=@"$data/test_images.npy" --argmax --output logits=@p4.npy
+cmp p.npy p4.npy || fail 'stages predict something else'
+expect 3 'stages of several ranks' "$mpi" 4 60 "$bin/tandem-run" train \
+  normed.tdm "${rows[@]}" "${eval[@]}" --steps 4 --average=ema
+
 # How many processes; and files of two compilations.
 expect 2 'expected 4 processes' "$mpi" 2 60 "$bin/tandem-run" train ddp.tdm \
   "${rows[@]}" --steps 1

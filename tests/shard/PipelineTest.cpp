@@ -5,276 +5,22 @@
 // batches under way as there are stages from each of them to the end.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/shard/Models.h"
+#include "tests/shard/StageRuns.h"
 
-#include "compiler/Compile.h"
-#include "ir/Dialect.h"
-#include "runtime/comm/PeerCommunicator.h"
-#include "runtime/comm/ThreadPeers.h"
 #include "runtime/pipeline/Pipeline.h"
 #include "runtime/pipeline/Schedule.h"
 
-#include "mlir/Parser/Parser.h"
-
+#include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <functional>
 #include <map>
 #include <set>
-#include <thread>
-#include <unistd.h>
 
-using namespace mlir;
 using namespace tandem;
+using namespace tandem::test;
 
 namespace {
-
-using Program = std::function<void(Trace &, const test::Sizes &)>;
-using Readers = std::vector<artifact::ArtifactReader>;
-
-/// Artifacts: one of a process, or one for each stage.
-struct Compilation {
-  Readers readers;
-  std::string diagnostics;
-  Status status;
-};
-
-/// How a model is compiled: for `ranks` along `pipe`, and more for other axes.
-struct Way {
-  int64_t ranks = 1, virtualStages = 1;
-  std::string axes = {};     ///< "data=2"
-  std::string parallel = {}; ///< "ddp"
-  std::string plan = {};     ///< of --shard
-  int64_t batch = 12;
-  std::string optimizer = "adamw:lr=0.05";
-  std::string clip = {}, lossScale = {}, schedule = {}, ema = {}, swa = {};
-  std::vector<std::string> groups = {};
-  int skips = 0; ///< with a scale: how many updates are left out
-
-  int64_t stages() const { return ranks * virtualStages; }
-  Way alone() const {
-    Way one = *this;
-    one.ranks = one.virtualStages = 1;
-    one.axes = one.parallel = one.plan = "";
-    return one;
-  }
-};
-
-/// A file that is removed again.
-struct PlanFile {
-  explicit PlanFile(const std::string &text) {
-    if (text.empty())
-      return;
-    path = ::testing::TempDir() + "pipeline-plan-" +
-           std::to_string(::getpid()) + ".json";
-    std::ofstream(path) << text;
-  }
-  PlanFile(const PlanFile &) = delete;
-  ~PlanFile() {
-    if (!path.empty())
-      ::unlink(path.c_str());
-  }
-  std::string path;
-};
-
-Compilation compiled(const Program &program, const Way &way) {
-  Compilation made;
-  Trace trace("model");
-  program(trace, {.batch = way.batch});
-  auto text = trace.finish();
-  EXPECT_TRUE(text.ok()) << text.status().message();
-  DialectRegistry registry;
-  registerCompiler(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    made.diagnostics += diagnostic.str() + "\n";
-    return success();
-  });
-  context.loadDialect<TandemDialect>();
-  auto module = parseSourceString<ModuleOp>(*text, &context);
-  EXPECT_TRUE(module);
-  CompileOptions options;
-  options.threads = 1;
-  options.optimizer = way.optimizer;
-  options.accumulate = true;
-  options.clip = way.clip;
-  options.lossScale = way.lossScale;
-  options.lrSchedule = way.schedule;
-  options.ema = way.ema;
-  options.swa = way.swa;
-  options.groups = way.groups;
-  PlanFile plan(way.plan);
-  options.shard = plan.path;
-  if (way.ranks > 1) {
-    options.mesh = "pipe=" + std::to_string(way.ranks) +
-                   (way.axes.empty() ? "" : "," + way.axes);
-    options.parallel = "pp:" + std::to_string(way.virtualStages) +
-                       (way.parallel.empty() ? "" : "+" + way.parallel);
-  }
-  made.status = checkOptions(options);
-  if (!made.status)
-    return made;
-  std::vector<PhaseTime> times;
-  auto modules = runTargets(std::move(module), options, times);
-  made.status = modules.status();
-  for (size_t i = 0; made.status && i < modules->size(); ++i) {
-    auto writer = emitArtifact(*(*modules)[i], options, times);
-    EXPECT_TRUE(writer) << writer.status().message();
-    auto bytes = writer->bytes();
-    EXPECT_TRUE(bytes) << bytes.status().message();
-    auto reader =
-        artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
-    EXPECT_TRUE(reader) << reader.status().message();
-    made.readers.push_back(*reader);
-  }
-  return made;
-}
-
-/// The inputs of batch `number`, the same for all. It keeps the names that its
-/// arguments show.
-struct Batch {
-  Batch(std::vector<artifact::Value> of, int64_t number)
-      : inputs(std::move(of)) {
-    values.reserve(inputs.size());
-    for (const artifact::Value &input : inputs) {
-      auto made = runtime::Tensor::zeros(input.dtype, input.shape);
-      EXPECT_TRUE(made) << made.status().message();
-      for (int64_t e = 0; e < made->elements(); ++e)
-        if (input.dtype == artifact::DType::F32)
-          made->mutableData<float>()[e] =
-              float((e * 7 + number * 5) % 11) / 11 - 0.4f;
-        else
-          made->mutableData<int64_t>()[e] = (e + number) % 4;
-      values.push_back(*made);
-      arguments.emplace_back(input.name, &values.back());
-    }
-  }
-  Batch(const Batch &) = delete;
-
-  std::vector<artifact::Value> inputs;
-  std::vector<runtime::Tensor> values;
-  std::vector<runtime::Argument> arguments;
-};
-
-/// What a training leaves.
-struct Trained {
-  std::vector<double> losses;
-  std::map<std::string, std::vector<double>> variables;
-  std::map<int64_t, int64_t> mostLive;
-  /// How many ranks have a parameter.
-  std::map<std::string, int> havers;
-};
-
-void collect(const runtime::Model &model, Trained &to) {
-  for (const artifact::Value &value : model.manifest().values) {
-    if (value.role != artifact::Role::Param &&
-        value.role != artifact::Role::State)
-      continue;
-    auto got = model.getWhole(value.name);
-    ASSERT_TRUE(got) << got.status().message();
-    std::vector<double> elements;
-    for (int64_t e = 0; e < got->elements(); ++e)
-      elements.push_back(got->at(e));
-    if (value.role == artifact::Role::Param)
-      ++to.havers[value.name];
-    auto [place, isNew] = to.variables.emplace(value.name, elements);
-    if (!isNew)
-      EXPECT_EQ(place->second, elements) << value.name << " differs on ranks";
-  }
-}
-
-std::vector<artifact::Value> inputsOf(const artifact::Manifest &manifest) {
-  std::vector<artifact::Value> inputs;
-  for (const artifact::Value &value : manifest.values)
-    if (value.role == artifact::Role::Input)
-      inputs.push_back(value);
-  return inputs;
-}
-
-/// `updates` updates, each for `batches` batches, and then one batch more.
-Trained alone(const artifact::ArtifactReader &reader, int64_t updates,
-              int64_t batches) {
-  Trained result;
-  runtime::Options options;
-  options.threads = 1;
-  auto model = runtime::Model::load(reader, options);
-  EXPECT_TRUE(model) << model.status().message();
-  const artifact::Manifest &manifest = model->manifest();
-  auto loss = runtime::Tensor::zeros(artifact::DType::F32, {});
-  for (int64_t i = 0; i < updates * batches + 1; ++i) {
-    Batch batch(inputsOf(manifest), i);
-    runtime::Destination to[] = {{manifest.loss, &*loss}};
-    bool isLast = (i + 1) % batches == 0;
-    Status status =
-        model->run(isLast ? "step" : "accumulate", batch.arguments, to);
-    EXPECT_TRUE(status.ok()) << status.message();
-    result.losses.push_back(loss->at(0));
-  }
-  collect(*model, result);
-  return result;
-}
-
-Trained onRanks(const Readers &stages, int64_t updates, int64_t batches) {
-  const artifact::Manifest &first = stages[0].manifest();
-  auto ranks = int(pipeline::ranksOf(first));
-  std::vector<Trained> results{size_t(ranks)};
-  auto peers = comm::makeThreadPeers(ranks);
-  auto train = [&](int rank) {
-    std::shared_ptr<comm::Communicator> world = comm::makePeerCommunicator(
-        std::move(peers[size_t(rank)]), std::chrono::seconds(60));
-    runtime::Options options;
-    options.threads = 1;
-    std::vector<runtime::Model> models;
-    for (int64_t stage : pipeline::stagesOf(first, rank)) {
-      auto model = runtime::Model::load(stages[size_t(stage)], options);
-      ASSERT_TRUE(model) << model.status().message();
-      models.push_back(*model);
-    }
-    auto made = pipeline::Pipeline::make(std::move(models), world);
-    ASSERT_TRUE(made) << made.status().message();
-    const auto &inputs = made->models()[0].manifest().pipeline->inputs;
-    Trained &result = results[size_t(rank)];
-    std::optional<Batch> batch;
-    int64_t done = 0;
-    auto give = [&](int64_t i) -> Result<std::span<const runtime::Argument>> {
-      batch.emplace(inputs, done + i);
-      return std::span<const runtime::Argument>(batch->arguments);
-    };
-    for (int64_t i = 0; i <= updates; ++i) {
-      std::vector<double> losses;
-      Status status =
-          made->train(i < updates ? batches : 1, i < updates, give, losses);
-      ASSERT_TRUE(status.ok()) << status.message();
-      done += int64_t(losses.size());
-      result.losses.insert(result.losses.end(), losses.begin(), losses.end());
-    }
-    for (const runtime::Model &model : made->models()) {
-      collect(model, result);
-      int64_t stage = model.manifest().pipeline->stage;
-      result.mostLive[stage] = made->mostLive(stage);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back(train, rank);
-  for (std::thread &thread : threads)
-    thread.join();
-  Trained all = results[0];
-  for (size_t rank = 1; rank < results.size(); ++rank) {
-    EXPECT_EQ(results[rank].losses, all.losses) << "on rank " << rank;
-    all.mostLive.merge(results[rank].mostLive);
-    for (const auto &[name, count] : results[rank].havers)
-      all.havers[name] += count;
-    for (const auto &[name, elements] : results[rank].variables) {
-      auto [place, isNew] = all.variables.emplace(name, elements);
-      if (!isNew)
-        EXPECT_EQ(place->second, elements) << name << " differs on ranks";
-    }
-  }
-  return all;
-}
 
 /// Of a sum each rank has its own: what it adds up to.
 std::vector<double> ofOne(const std::string &name,
@@ -307,6 +53,31 @@ void expectNear(const Trained &got, const Trained &wanted) {
   EXPECT_EQ(got.variables.size(), wanted.variables.size());
 }
 
+/// What stages say of an output's rows is what one process says, or nothing.
+void expectSameOutputs(const Trained &got, const Trained &wanted) {
+  ASSERT_EQ(got.evaluated.size(), wanted.evaluated.size());
+  for (const auto &[name, elements] : wanted.evaluated) {
+    auto found = got.evaluated.find(name);
+    ASSERT_NE(found, got.evaluated.end()) << name;
+    ASSERT_EQ(found->second.size(), elements.size()) << name;
+    for (size_t e = 0; e < elements.size(); ++e)
+      EXPECT_NEAR(found->second[e], elements[e],
+                  2e-4 * std::max(1.0, std::abs(elements[e])))
+          << name << " at " << e;
+    const artifact::Slot &own = got.outputs.at(name);
+    const artifact::Slot &one = wanted.outputs.at(name);
+    EXPECT_EQ(own.shape, one.shape) << name;
+    if (own.rows != artifact::Rows::Unknown) {
+      EXPECT_EQ(own.rows, one.rows) << name;
+      EXPECT_EQ(own.counted, one.counted) << name;
+    }
+    ASSERT_TRUE(own.inputs && one.inputs) << name;
+    EXPECT_TRUE(llvm::equal(std::set(own.inputs->begin(), own.inputs->end()),
+                            std::set(one.inputs->begin(), one.inputs->end())))
+        << name;
+  }
+}
+
 /// Trains both ways and compares.
 void expectEqual(const Program &program, const Way &way, int64_t batches = 5) {
   SCOPED_TRACE(std::to_string(way.ranks) + " ranks of " +
@@ -321,6 +92,7 @@ void expectEqual(const Program &program, const Way &way, int64_t batches = 5) {
   Trained wanted = alone(one.readers[0], 2, batches);
   Trained got = onRanks(cut.readers, 2, batches);
   expectNear(got, wanted);
+  expectSameOutputs(got, wanted);
   if (!way.lossScale.empty())
     EXPECT_EQ(got.variables["adamw.skipped"][0], way.skips);
   for (const auto &[stage, most] : got.mostLive) {

@@ -357,6 +357,10 @@ std::string textOf(const TensorFiles &file, const char *key) {
 
 } // namespace
 
+bool isOfModel(const Value &value, const Manifest &manifest) {
+  return isVariable(value) && !isTrainings(value, manifest);
+}
+
 Status loadParameters(runtime::Model &model, const std::string &path,
                       const std::string &average) {
   auto files = TensorFiles::open(path);
@@ -374,72 +378,6 @@ Status loadParameters(runtime::Model &model, const std::string &path,
                          "needs a checkpoint of a training with --" +
                          average);
   return restoreTensors(model, *files, false, average).in(io::inQuotes(path));
-}
-
-Result<std::string> loadWhatFits(runtime::Model &model,
-                                 const std::string &path) {
-  auto files = TensorFiles::open(path);
-  if (!files)
-    return std::move(files).status();
-  const Manifest &manifest = model.manifest();
-  Names missing, shaped, extra;
-  int64_t wanted = 0, taken = 0;
-  for (const Value &value : manifest.values) {
-    if (!isVariable(value) || isTrainings(value, manifest))
-      continue;
-    ++wanted;
-    auto name = checkpoint::nameIn(*files, value);
-    if (!name)
-      return std::move(name).status().in(io::inQuotes(path));
-    auto found = files->entries().find(*name);
-    if (found == files->entries().end()) {
-      missing.add(value.name);
-      continue;
-    }
-    checkpoint::Part part = checkpoint::ownPart(model, value);
-    auto array = found->second.shape == part.whole
-                     ? checkpoint::readPart(*files, *name, part)
-                     : Result<io::Array>(Status::usage(""));
-    if (array && array->dtype != value.dtype)
-      array = io::convertExactly(*array, value.dtype);
-    if (!array && array.status().code() != Code::Usage)
-      return std::move(array).status();
-    if (!array) {
-      shaped.add(value.name, " (expected " +
-                                 runtime::describe(value.dtype, part.whole) +
-                                 " but got " +
-                                 runtime::describe(found->second.dtype,
-                                                   found->second.shape) +
-                                 ")");
-      continue;
-    }
-    auto tensor = io::toTensor(*array);
-    if (!tensor)
-      return std::move(tensor).status();
-    if (Status status = model.set(value.name, *tensor); !status)
-      return status;
-    ++taken;
-  }
-  // Those of an optimizer are called OPT.lr and OPT.m:PARAM.
-  std::string optimizer;
-  for (const auto &[name, entry] : files->entries())
-    if (name.ends_with(".lr") && entry.shape.empty() &&
-        name.find('.') == name.rfind('.'))
-      optimizer = name.substr(0, name.size() - 2);
-  for (const auto &[name, entry] : files->entries())
-    if (!manifest.findValue(name) &&
-        !checkpoint::isFurtherName(manifest, name) &&
-        (optimizer.empty() || !name.starts_with(optimizer)))
-      extra.add(name);
-  std::string text = io::inQuotes(path) + " gives " + std::to_string(taken) +
-                     " of " + std::to_string(wanted) +
-                     " parameters and states" + missing.after("; missing: ") +
-                     shaped.after("; shaped otherwise: ") +
-                     extra.after("; extra: ");
-  if (taken == 0)
-    return Status::usage("--init-from: expected something that fits, but " +
-                         text);
-  return text;
 }
 
 Result<Checkpoint> Checkpoint::read(const std::string &path) {

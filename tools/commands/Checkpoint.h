@@ -46,6 +46,10 @@ struct Origin {
   std::string data;  ///< JSON: {name: "f32 [N, 64] CRC32"} of each array
 };
 
+/// True for a parameter, and for a state that is not one of a training.
+bool isOfModel(const artifact::Value &value,
+               const artifact::Manifest &manifest);
+
 /// Overwrites the parameters and the model's own states (running statistics).
 /// The optimizer's states and that of random numbers belong to a training, and
 /// stay. Fails, naming all problems, unless the file `path` has every parameter
@@ -59,8 +63,10 @@ Status loadParameters(runtime::Model &model, const std::string &path,
 inline constexpr std::string_view averageNames[] = {"ema", "swa"};
 
 /// The same of what the file has with the right shape; the rest stays as it is.
-/// Returns what that is, for people. Fails if nothing fits.
-Result<std::string> loadWhatFits(runtime::Model &model,
+/// `models` are those of this rank: one, or its stages. Returns what that is of
+/// the models of all ranks, for people. Fails if nothing fits. All ranks call
+/// it.
+Result<std::string> loadWhatFits(std::span<runtime::Model> models,
                                  const std::string &path);
 
 /// A checkpoint that was read.

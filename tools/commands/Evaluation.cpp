@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 namespace tandem::commands {
 
@@ -90,7 +89,8 @@ namespace {
 /// A scalar output, and what is summed up of it.
 struct Scalar {
   const Slot *slot;
-  Tensor tensor;
+  size_t index;     ///< among the outputs that are looked at
+  double value = 0; ///< of the batch
   /// Whose `ignored` elements do not count.
   std::optional<io::ArrayView> counted = {};
   int64_t ignored = 0;
@@ -101,77 +101,73 @@ struct Scalar {
   bool isMean() const { return slot->rows == artifact::Rows::Mean; }
 };
 
+/// True for rows that something is counted of.
+bool isCounted(const Slot &slot, const Counters &counters) {
+  return !slot.shape.empty() &&
+         ((counters.accuracy && slot.name == counters.accuracy->logits()) ||
+          std::ranges::count(counters.metrics, slot.name, &Metric::output) > 0);
+}
+
 class Evaluator {
 public:
-  Evaluator(runtime::Model &model, const artifact::Program &program,
-            Dataset &data, Counters counters)
-      : model_(model), program_(program), data_(data),
-        outputs_(artifact::outputsOf(program)),
-        metrics_(std::move(counters.metrics)) {
+  Evaluator(const artifact::Manifest &manifest,
+            const artifact::Program &program, Dataset &data, Counters counters,
+            const EvaluateBatch &compute)
+      : manifest_(manifest), data_(data),
+        outputs_(artifact::outputsOf(program)), compute_(compute) {
+    prepare(counters);
+    metrics_ = std::move(counters.metrics);
     result_.accuracy = std::move(counters.accuracy);
   }
 
   Result<Evaluation> run();
 
 private:
-  Status prepare();
+  void prepare(const Counters &counters);
   Status runBatch(int64_t first, int64_t count);
   Status runRest(int64_t first, int64_t count);
   void count(int64_t first, int64_t count);
   void add(Scalar &scalar, int64_t first, int64_t count) const;
   double weightOf(const Scalar &scalar, int64_t first, int64_t count) const;
 
-  runtime::Model &model_;
-  const artifact::Program &program_;
+  const artifact::Manifest &manifest_;
   Dataset &data_;
-  const std::vector<Slot> outputs_; ///< destinations refer to the names
-  std::deque<Scalar> scalars_;      ///< destinations point into it
+  const std::vector<Slot> outputs_;
+  const EvaluateBatch &compute_;
+  std::vector<Scalar> scalars_;
   /// An output with rows that something is counted of.
   struct Rows {
     const Slot *slot;
-    Tensor piece;      ///< what the program gives of it
+    size_t index;      ///< among the outputs that are looked at
     Tensor whole = {}; ///< of the batch
   };
-  std::deque<Rows> rowOutputs_; ///< destinations point into it
+  std::vector<Rows> rowOutputs_;
   std::vector<Metric> metrics_;
   std::optional<io::ArrayView> labels_;
-  std::vector<runtime::Destination> destinations_;
   std::vector<int64_t> rows_;
   Evaluation result_;
 };
 
-Status Evaluator::prepare() {
-  const auto &accuracy = result_.accuracy;
+void Evaluator::prepare(const Counters &counters) {
+  size_t index = 0;
   for (const Slot &slot : outputs_) {
-    bool isCounted =
-        !slot.shape.empty() &&
-        ((accuracy && slot.name == accuracy->logits()) ||
-         std::ranges::count(metrics_, slot.name, &Metric::output) > 0);
-    if (!isCounted && !slot.shape.empty())
-      continue;
-    auto tensor = Tensor::zeros(slot.dtype, slot.shape);
-    if (!tensor)
-      return std::move(tensor).status();
-    if (isCounted) {
-      // Of several ranks each has a piece, for which a call makes the tensor.
-      Rows &rows = rowOutputs_.emplace_back(
-          Rows{&slot, model_.communicators() ? Tensor() : std::move(*tensor)});
-      destinations_.push_back({slot.name, &rows.piece});
+    if (isCounted(slot, counters)) {
+      rowOutputs_.push_back({&slot, index++});
       continue;
     }
-    Scalar &scalar = scalars_.emplace_back(Scalar{&slot, std::move(*tensor)});
-    destinations_.push_back({slot.name, &scalar.tensor});
+    if (!slot.shape.empty())
+      continue;
+    Scalar &scalar = scalars_.emplace_back(Scalar{&slot, index++});
     if (slot.counted.empty())
       continue;
     scalar.counted = data_.array(slot.counted);
     // Validated: the value says what it ignores.
-    if (const auto *value = model_.manifest().findValue(slot.counted))
+    if (const auto *value = manifest_.findValue(slot.counted))
       scalar.ignored = value->ignored.value_or(0);
   }
-  if (accuracy)
-    labels_ = data_.array(accuracy->labels());
+  if (counters.accuracy)
+    labels_ = data_.array(counters.accuracy->labels());
   rows_.resize(size_t(data_.batch()));
-  return Status::success();
 }
 
 /// Runs a batch of the `count` rows from `first` on, repeated in their order.
@@ -179,18 +175,13 @@ Status Evaluator::runBatch(int64_t first, int64_t count) {
   for (size_t i = 0; i < rows_.size(); ++i)
     rows_[i] = first + int64_t(i) % count;
   data_.gather(rows_);
-  if (Status status =
-          model_.run(program_.name, data_.arguments(), destinations_);
-      !status)
-    return status;
-  for (Rows &rows : rowOutputs_) {
-    const artifact::Value *value =
-        model_.manifest().findOutput(rows.slot->name);
-    auto whole = wholeOf(rows.piece, value, model_.communicators());
-    if (!whole)
-      return std::move(whole).status();
-    rows.whole = std::move(*whole);
-  }
+  auto computed = compute_(data_.arguments());
+  if (!computed)
+    return std::move(computed).status();
+  for (Scalar &scalar : scalars_)
+    scalar.value = (*computed)[scalar.index].at(0);
+  for (Rows &rows : rowOutputs_)
+    rows.whole = (*computed)[rows.index];
   return Status::success();
 }
 
@@ -225,7 +216,7 @@ void Evaluator::add(Scalar &scalar, int64_t first, int64_t count) const {
   scalar.rows += count;
   if (weight == 0)
     return; // nothing that counts: 0 / 0
-  scalar.sum += scalar.tensor.at(0) * weight;
+  scalar.sum += scalar.value * weight;
   scalar.weight += weight;
 }
 
@@ -264,8 +255,6 @@ Status Evaluator::runRest(int64_t first, int64_t count) {
 }
 
 Result<Evaluation> Evaluator::run() {
-  if (Status status = prepare(); !status)
-    return status;
   int64_t batch = data_.batch();
   for (int64_t first = 0; first < data_.rows(); first += batch) {
     auto stops = isInterrupted();
@@ -302,10 +291,57 @@ Result<Evaluation> Evaluator::run() {
 
 } // namespace
 
+std::vector<std::string> evaluatedOutputs(const artifact::Program &program,
+                                          const Counters &counters) {
+  std::vector<std::string> names;
+  for (const Slot &slot : artifact::outputsOf(program))
+    if (slot.shape.empty() || isCounted(slot, counters))
+      names.push_back(slot.name);
+  return names;
+}
+
+Result<Evaluation> evaluate(const artifact::Manifest &manifest,
+                            const artifact::Program &program, Dataset &data,
+                            Counters counters, const EvaluateBatch &compute) {
+  return Evaluator(manifest, program, data, std::move(counters), compute).run();
+}
+
 Result<Evaluation> evaluate(runtime::Model &model,
                             const artifact::Program &program, Dataset &data,
                             Counters counters) {
-  return Evaluator(model, program, data, std::move(counters)).run();
+  std::vector<std::string> names = evaluatedOutputs(program, counters);
+  std::vector<Tensor> pieces(names.size()), wholes(names.size());
+  std::vector<runtime::Destination> destinations;
+  for (const Slot &slot : artifact::outputsOf(program)) {
+    if (!slot.shape.empty() && !isCounted(slot, counters))
+      continue;
+    // Of several ranks each has a piece, for which a call makes the tensor.
+    size_t index = destinations.size();
+    if (slot.shape.empty() || !model.communicators()) {
+      auto tensor = Tensor::zeros(slot.dtype, slot.shape);
+      if (!tensor)
+        return std::move(tensor).status();
+      pieces[index] = *std::move(tensor);
+    }
+    destinations.push_back({names[index], &pieces[index]});
+  }
+  auto compute = [&](std::span<const runtime::Argument> arguments)
+      -> Result<std::span<const Tensor>> {
+    if (Status status = model.run(program.name, arguments, destinations);
+        !status)
+      return status;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const artifact::Value *value =
+          pieces[i].rank() ? model.manifest().findOutput(names[i]) : nullptr;
+      auto whole = wholeOf(pieces[i], value, model.communicators());
+      if (!whole)
+        return std::move(whole).status();
+      wholes[i] = *std::move(whole);
+    }
+    return std::span<const Tensor>(wholes);
+  };
+  return evaluate(model.manifest(), program, data, std::move(counters),
+                  compute);
 }
 
 } // namespace tandem::commands

@@ -12,6 +12,8 @@
 
 #include "tools/commands/Metrics.h"
 
+#include <functional>
+
 namespace tandem::commands {
 
 /// Counts how often the largest of the scores on an axis of an output (the last
@@ -88,7 +90,22 @@ struct Evaluation {
   const Mean *nonFinite() const;
 };
 
-/// Evaluates; `counters` are fresh, and bound to `data`.
+/// Computes a batch, and returns outputs of it, whole and on the host, which are
+/// valid until the next call.
+using EvaluateBatch = std::function<Result<std::span<const runtime::Tensor>>(
+    std::span<const runtime::Argument>)>;
+
+/// Returns the names of the outputs that an evaluation looks at.
+std::vector<std::string> evaluatedOutputs(const artifact::Program &program,
+                                          const Counters &counters);
+
+/// Evaluates by `compute`, which gives `evaluatedOutputs`; `counters` are fresh,
+/// and bound to `data`.
+Result<Evaluation> evaluate(const artifact::Manifest &manifest,
+                            const artifact::Program &program, Dataset &data,
+                            Counters counters, const EvaluateBatch &compute);
+
+/// The same of a model.
 Result<Evaluation> evaluate(runtime::Model &model,
                             const artifact::Program &program, Dataset &data,
                             Counters counters);

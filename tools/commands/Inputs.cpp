@@ -122,9 +122,8 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   if (model && model->manifest().pipeline)
     return Status::unsupported(
         tandem::artifact::inQuotes(artifact) +
-        " is a stage of a pipeline, which 'train' "
-        "alone runs, without --steps=0; a checkpoint of it is for an artifact "
-        "of one process, too");
+        " is a stage of a pipeline, which 'train' and 'predict' run; a "
+        "checkpoint of it is for an artifact of one process, too");
   if (int most = runtime::availableThreads(); model && options->threads > most)
     warn("--threads=" + std::to_string(options->threads) + " on " +
          std::to_string(most) + (most == 1 ? " processor" : " processors") +

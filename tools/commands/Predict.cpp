@@ -14,6 +14,8 @@
 #include "tools/commands/Outputs.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
+#include "tools/commands/StageEvaluation.h"
+#include "tools/commands/Stages.h"
 
 #include <chrono>
 #include <csignal>
@@ -112,7 +114,11 @@ private:
 class Predictor {
 public:
   Predictor(const PredictOptions &options, runtime::Model model)
-      : options_(options), model_(std::move(model)) {}
+      : options_(options), model_(std::move(model)),
+        manifest_(&model_->wholeManifest()) {}
+  /// Of a model in stages, which outlive it.
+  Predictor(const PredictOptions &options, StageEvaluation &stages)
+      : options_(options), stages_(&stages), manifest_(&stages.manifest()) {}
 
   Status run() {
     for (auto stage : {&Predictor::choose, &Predictor::readData,
@@ -133,9 +139,16 @@ private:
   void printJson() const;
 
   const PredictOptions &options_;
-  runtime::Model model_;
-  /// Of the size that the data fits.
-  const artifact::Manifest *manifest_ = &model_.wholeManifest();
+  /// Fails where a parameter of the program has no value.
+  Status checkVariables(const artifact::Program &program) const {
+    return stages_ ? stages_->checkVariables()
+                   : commands::checkVariables(*model_, program);
+  }
+  Result<std::vector<Tensor>> predictRows(const runtime::ServeRows &serve);
+
+  std::optional<runtime::Model> model_; ///< or stages
+  StageEvaluation *stages_ = nullptr;
+  const artifact::Manifest *manifest_; ///< of the size that the data fits
   std::vector<io::Argument> files_;
   Prediction prediction_;
   std::vector<NamedArray> arrays_;
@@ -168,10 +181,10 @@ std::vector<std::string> Predictor::predictable() const {
 }
 
 Status Predictor::choose() {
-  const artifact::Program *evaluate =
-      model_.wholeManifest().findProgram("evaluate");
+  const artifact::Manifest &first = *manifest_;
+  const artifact::Program *evaluate = first.findProgram("evaluate");
   if (evaluate) {
-    if (Status status = checkVariables(model_, *evaluate); !status)
+    if (Status status = checkVariables(*evaluate); !status)
       return status;
     auto files = parseOutputs(options_.outputs, evaluate->name,
                               artifact::outputsOf(*evaluate));
@@ -189,22 +202,21 @@ Status Predictor::choose() {
     if (std::find(names.begin(), names.end(), file.name) == names.end())
       names.push_back(file.name);
   Casts casts = options_.casts;
-  if (Status status = casts.parse(model_.wholeManifest()); !status)
+  if (Status status = casts.parse(first); !status)
     return status;
-  auto arrays =
-      readArrays(options_.data, "--data", model_.wholeManifest(), casts);
+  auto arrays = readArrays(options_.data, "--data", first, casts);
   if (!arrays)
     return std::move(arrays).status();
   arrays_ = *std::move(arrays);
-  if (evaluate && !model_.manifest().sizes.empty())
-    manifest_ = &model_.manifestOfSize(
-        size_t(programForRows(model_.manifest(), *evaluate, arrays_).size));
+  if (evaluate && model_ && !model_->manifest().sizes.empty())
+    manifest_ = &model_->manifestOfSize(
+        size_t(programForRows(model_->manifest(), *evaluate, arrays_).size));
   auto prediction =
       Prediction::of(*manifest_, names.empty() ? predictable() : names);
   if (!prediction)
     return std::move(prediction).status();
   prediction_ = *std::move(prediction);
-  if (Status status = checkVariables(model_, *prediction_.program); !status)
+  if (Status status = checkVariables(*prediction_.program); !status)
     return status;
   return options_.argmax ? findAxes() : Status::success();
 }
@@ -237,7 +249,7 @@ Status Predictor::findAxes() {
 Status Predictor::readData() {
   DataUse use;
   use.option = "--data";
-  use.ranks = &model_;
+  use.ranks = model_ ? &*model_ : nullptr;
   use.needs = prediction_.needs;
   use.mayBeEmpty = true;
   auto data =
@@ -280,14 +292,28 @@ Status Predictor::compute() {
     done += prediction_.batch;
     return Status::success();
   };
-  auto results = runtime::predict(model_, prediction_, data_->rows(),
-                                  data_->arguments(), serve);
+  auto results = predictRows(serve);
   if (!results)
     return std::move(results).status();
   seconds_ = progress.seconds();
   for (size_t i = 0; i < results->size(); ++i)
     outputs_.push_back({prediction_.outputs[i].name, std::move((*results)[i])});
   return options_.argmax ? takeLargest() : Status::success();
+}
+
+Result<std::vector<Tensor>>
+Predictor::predictRows(const runtime::ServeRows &serve) {
+  if (model_)
+    return runtime::predict(*model_, prediction_, data_->rows(),
+                            data_->arguments(), serve);
+  std::vector<std::string> names;
+  for (const artifact::Slot &slot : prediction_.outputs)
+    names.push_back(slot.name);
+  auto forward = stages_->forward(names);
+  if (!forward)
+    return std::move(forward).status();
+  return runtime::predict(prediction_, data_->rows(), serve,
+                          [&] { return forward->run(data_->arguments()); });
 }
 
 /// Replaces scores by the index of the largest.
@@ -360,6 +386,20 @@ void Predictor::printJson() const {
                   .c_str());
 }
 
+Status predictStages(const PredictOptions &options,
+                     const artifact::ArtifactReader &first) {
+  if (Status status = refuseProfile(options.model); !status)
+    return status;
+  auto stages = openStages(options.model, first);
+  if (!stages)
+    return std::move(stages).status();
+  options.model.noteInitialValues(stages->models().front());
+  auto evaluation = StageEvaluation::of(*stages, options.model.artifact);
+  if (!evaluation)
+    return std::move(evaluation).status();
+  return Predictor(options, *evaluation).run();
+}
+
 Status predict(const PredictOptions &options) {
   // A pipe that nobody reads is a failed write at the end, and no signal.
   std::signal(SIGPIPE, SIG_IGN);
@@ -369,6 +409,9 @@ Status predict(const PredictOptions &options) {
   files.writesArguments("--output", options.outputs);
   if (Status status = files.check(options.model.force); !status)
     return status;
+  if (auto reader = artifact::ArtifactReader::open(options.model.artifact);
+      reader && reader->manifest().pipeline)
+    return predictStages(options, *reader);
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();

@@ -59,9 +59,19 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   auto made = pipeline::Pipeline::make(std::move(models), *std::move(world));
   if (made && !options.params.empty())
     for (runtime::Model &model : made->models())
-      if (Status status = loadParameters(model, options.params); !status)
+      if (Status status =
+              loadParameters(model, options.params,
+                             model.hasProgram("update") ? options.average : "");
+          !status)
         return status;
   return made;
+}
+
+Status refuseProfile(const ModelOptions &options) {
+  return options.profile.empty()
+             ? Status::success()
+             : Status::unsupported("--profile is not there for a model in "
+                                   "stages: it is of one model");
 }
 
 StageInputs::StageInputs(const artifact::Manifest &stage) {

@@ -20,6 +20,9 @@ namespace tandem::commands {
 Result<pipeline::Pipeline> openStages(const ModelOptions &options,
                                       const artifact::ArtifactReader &first);
 
+/// Fails with Unsupported for --profile, which is of one model.
+Status refuseProfile(const ModelOptions &options);
+
 /// A manifest and a program that have the inputs of the whole model, to match
 /// data with.
 struct StageInputs {

@@ -6,6 +6,8 @@
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
+#include "tools/commands/StageEvaluation.h"
+#include "tools/commands/Stages.h"
 
 #include <algorithm>
 
@@ -73,15 +75,10 @@ static Status bind(Metric &metric, const Dataset &data) {
 }
 
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
-                                       const runtime::Model &model,
+                                       const artifact::Manifest &manifest,
                                        const Program &program,
-                                       const Casts &casts) {
-  bool trains = options.steps.value_or(1) != 0;
-  if (const std::string &average = options.model.average;
-      trains && !average.empty())
-    if (Status status = Averaged::check(model, average); !status)
-      return status;
-  const artifact::Manifest &manifest = model.wholeManifest();
+                                       const Casts &casts,
+                                       const runtime::Model *ranks) {
   auto arrays = readArrays(options.eval, "--eval", manifest, casts);
   if (!arrays)
     return std::move(arrays).status();
@@ -97,7 +94,7 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
     return std::move(metrics).status();
   DataUse use;
   use.option = "--eval";
-  use.ranks = &model;
+  use.ranks = ranks;
   if (accuracy)
     use.also.push_back(accuracy->labels());
   for (const Metric &metric : *metrics)
@@ -159,17 +156,16 @@ Status checkEvaluation(const Evaluation &evaluation, const std::string &onNaN,
 
 namespace {
 
-Result<TrainResult> evaluateModel(const TrainOptions &options,
-                                  runtime::Model &model) {
-  auto program = programToEvaluate(options, model.wholeManifest());
-  if (!program)
-    return std::move(program).status();
-  if (Status status = checkVariables(model, **program); !status)
-    return status;
+/// Reads the rows, and evaluates them by `compute`. `manifest` is of whole
+/// values.
+Result<TrainResult> evaluateRows(
+    const TrainOptions &options, const artifact::Manifest &manifest,
+    const artifact::Program &program, const runtime::Model *ranks,
+    const std::function<Result<Evaluation>(EvaluationInput &)> &compute) {
   Casts casts = options.casts;
-  if (Status status = casts.parse(model.manifest()); !status)
+  if (Status status = casts.parse(manifest); !status)
     return status;
-  auto input = readEvaluation(options, model, **program, casts);
+  auto input = readEvaluation(options, manifest, program, casts, ranks);
   if (!input)
     return std::move(input).status();
   for (const std::string &text : input->data.notes())
@@ -182,10 +178,8 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
                  {"--metric", withCommas(options.metrics)}});
       !status)
     return status;
-  options.model.noteInitialValues(model);
   Interrupt interrupt;
-  auto evaluation = evaluate(model, input->data.program(), input->data,
-                             std::move(input->counters));
+  auto evaluation = compute(*input);
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)
@@ -195,6 +189,41 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
   TrainResult result;
   result.evaluation = std::move(*evaluation);
   return result;
+}
+
+Result<TrainResult> evaluateModel(const TrainOptions &options,
+                                  runtime::Model &model) {
+  auto program = programToEvaluate(options, model.wholeManifest());
+  if (!program)
+    return std::move(program).status();
+  if (Status status = checkVariables(model, **program); !status)
+    return status;
+  options.model.noteInitialValues(model);
+  return evaluateRows(options, model.wholeManifest(), **program, &model,
+                      [&](EvaluationInput &input) {
+                        return evaluate(model, input.data.program(), input.data,
+                                        std::move(input.counters));
+                      });
+}
+
+Result<TrainResult> evaluateStages(const TrainOptions &options,
+                                   const artifact::ArtifactReader &first) {
+  if (Status status = refuseProfile(options.model); !status)
+    return status;
+  auto stages = openStages(options.model, first);
+  if (!stages)
+    return std::move(stages).status();
+  auto evaluation = StageEvaluation::of(*stages, options.model.artifact);
+  if (!evaluation)
+    return std::move(evaluation).status();
+  if (Status status = evaluation->checkVariables(); !status)
+    return status;
+  options.model.noteInitialValues(stages->models().front());
+  return evaluateRows(options, evaluation->manifest(), evaluation->program(),
+                      nullptr, [&](EvaluationInput &input) {
+                        return evaluation->evaluate(
+                            input.data, std::move(input.counters), "");
+                      });
 }
 
 } // namespace
@@ -207,6 +236,9 @@ Result<TrainResult> evaluateAlone(const TrainOptions &options) {
   if (!options.model.average.empty() && options.model.params.empty())
     return Status::usage("--average needs --params where nothing is trained: "
                          "averages are in it");
+  if (auto reader = artifact::ArtifactReader::open(options.model.artifact);
+      reader && reader->manifest().pipeline)
+    return evaluateStages(options, *reader);
   auto model = options.model.load();
   if (!model)
     return std::move(model).status();

@@ -21,10 +21,12 @@ struct EvaluationInput {
 };
 
 /// Reads --eval, --accuracy and --metric for `program`, and checks them.
+/// `manifest` is of whole values; `ranks` as in DataUse.
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
-                                       const runtime::Model &model,
+                                       const artifact::Manifest &manifest,
                                        const artifact::Program &program,
-                                       const Casts &casts);
+                                       const Casts &casts,
+                                       const runtime::Model *ranks);
 
 /// As `evaluate`, of a model that is trained further; with --average of
 /// averages of its parameters, where updates have made some.

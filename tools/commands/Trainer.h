@@ -12,6 +12,7 @@
 #include "tools/commands/Best.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Resume.h"
+#include "tools/commands/StageEvaluation.h"
 #include "tools/commands/Stages.h"
 #include "tools/commands/TrainEvaluation.h"
 #include "tools/commands/Updates.h"
@@ -102,6 +103,7 @@ private:
   io::FileLock saveLock_, bestLock_, logLock_;
   std::optional<pipeline::Pipeline> stages_;
   std::optional<StageInputs> stageInputs_;
+  std::optional<StageEvaluation> stageEvaluation_; ///< with --eval
   StageBatches batches_;
 };
 

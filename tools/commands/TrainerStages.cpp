@@ -12,23 +12,20 @@ Trainer::Trainer(const TrainOptions &options, pipeline::Pipeline stages,
 
 /// What is there without a whole step.
 Status Trainer::findStagePrograms() {
-  auto refuse = [](const char *option) {
-    return Status::unsupported(std::string(option) +
-                               " is not there for a model in stages: a "
-                               "checkpoint of it is for an artifact of one "
-                               "process, too");
-  };
-  if (!options_.eval.empty())
-    return refuse("--eval");
-  if (!options_.initFrom.empty())
-    return refuse("--init-from");
-  if (!options_.model.profile.empty())
-    return refuse("--profile");
+  if (Status status = refuseProfile(options_.model); !status)
+    return status;
   lossName_ = stages_->lossName();
   auto tensor = runtime::Tensor::zeros(stages_->lossType(), {});
   if (!tensor)
     return std::move(tensor).status();
   loss_ = *std::move(tensor);
+  if (options_.eval.empty())
+    return Status::success();
+  auto evaluation = StageEvaluation::of(*stages_, options_.model.artifact);
+  if (!evaluation)
+    return std::move(evaluation).status();
+  stageEvaluation_ = *std::move(evaluation);
+  evaluate_ = &stageEvaluation_->program();
   return Status::success();
 }
 

@@ -131,7 +131,14 @@ Status Trainer::findRest() {
 }
 
 Status Trainer::readEvalData() {
-  auto input = readEvaluation(options_, model_, *evaluate_, casts_);
+  if (const std::string &average = options_.model.average; !average.empty())
+    if (Status status = stages_ ? stageEvaluation_->checkAverage(average)
+                                : Averaged::check(model_, average);
+        !status)
+      return status;
+  auto input = readEvaluation(
+      options_, stages_ ? stageEvaluation_->manifest() : model_.wholeManifest(),
+      *evaluate_, casts_, stages_ ? nullptr : &model_);
   if (!input)
     return std::move(input).status();
   evalData_ = std::move(input->data);
@@ -313,7 +320,7 @@ Status Trainer::start() {
     if (Status status = resume(); !status)
       return status;
   if (!options_.initFrom.empty()) {
-    auto text = loadWhatFits(model_, options_.initFrom);
+    auto text = loadWhatFits(models(), options_.initFrom);
     if (!text)
       return std::move(text).status();
     note(*text + "; what is not there begins as in a new training");

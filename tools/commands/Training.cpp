@@ -228,8 +228,10 @@ void Trainer::goOnWithout(const Status &status) {
 Status Trainer::evaluateNow() {
   if (!evalData_)
     return Status::success();
-  auto evaluation =
-      evaluateTrained(options_, model_, *evaluate_, *evalData_, counters_);
+  auto evaluation = stages_ ? stageEvaluation_->evaluate(*evalData_, counters_,
+                                                         options_.model.average)
+                            : evaluateTrained(options_, model_, *evaluate_,
+                                              *evalData_, counters_);
   if (!evaluation)
     return std::move(evaluation).status();
   if (evaluation->stopped)
@@ -361,6 +363,11 @@ Status Trainer::stopped() {
 }
 
 Status Trainer::finish() {
+  // The first rank may die while it writes: others say so, and end when it is
+  // done.
+  if (!options_.save.empty() || !options_.saveBest.empty())
+    if (auto met = onAnyRank(false); !met)
+      return std::move(met).status();
   Status closed = log_.close();
   if (closed && !unsavedBest_)
     return unsavedBest_;
@@ -379,17 +386,17 @@ Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   bool isCompared = !options.resume.empty() || !options.save.empty();
   if (Status status = files.check(options.model.force, isCompared); !status)
     return status;
-  if (auto reader = artifact::ArtifactReader::open(options.model.artifact);
-      reader && reader->manifest().pipeline) {
-    auto stages = openStages(options.model, *reader);
-    if (!stages)
-      return std::move(stages).status();
-    return Trainer(options, *std::move(stages), locator).run();
-  }
   // Of a training that resumes, --seed is compared with the checkpoint's.
   // Training begins with the parameters; evaluations read averages.
   ModelOptions asked = options.model;
   asked.average.clear();
+  if (auto reader = artifact::ArtifactReader::open(asked.artifact);
+      reader && reader->manifest().pipeline) {
+    auto stages = openStages(asked, *reader);
+    if (!stages)
+      return std::move(stages).status();
+    return Trainer(options, *std::move(stages), locator).run();
+  }
   auto model = asked.load(!options.noShuffle || !options.resume.empty());
   if (!model)
     return std::move(model).status();

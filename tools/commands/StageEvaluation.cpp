@@ -1,0 +1,105 @@
+//===- StageEvaluation.cpp - `evaluate` of a model in stages --------------===//
+#include "tools/commands/StageEvaluation.h"
+
+#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/StageFiles.h"
+#include "runtime/io/Array.h"
+#include "tools/commands/Print.h"
+#include "tools/commands/Ranks.h"
+
+#include <algorithm>
+
+namespace tandem::commands {
+
+using artifact::Manifest;
+
+Result<StageEvaluation> StageEvaluation::of(pipeline::Pipeline &stages,
+                                            const std::string &path) {
+  StageEvaluation made;
+  made.stages_ = &stages;
+  const artifact::Pipeline &own = *stages.models().front().manifest().pipeline;
+  for (int64_t stage = 0; stage < own.stages; ++stage) {
+    std::string file = artifact::stagePath(path, stage);
+    auto reader = artifact::ArtifactReader::open(file);
+    if (!reader)
+      return std::move(reader).status();
+    const auto &is = reader->manifest().pipeline;
+    if (!is || is->stage != stage || is->digest != own.digest)
+      return Status::usage(io::inQuotes(file) + " is not stage " +
+                           std::to_string(stage) + " of " + io::inQuotes(path) +
+                           ": expected the files that one compilation wrote");
+    made.all_.push_back(reader->manifest());
+  }
+  auto whole = pipeline::wholeEvaluate(made.all_);
+  if (!whole)
+    return std::move(whole).status().in(io::inQuotes(path));
+  made.whole_ = std::make_unique<Manifest>(*std::move(whole));
+  return made;
+}
+
+Status StageEvaluation::checkVariables() const {
+  for (const runtime::Model &model : stages_->models())
+    if (Status status = commands::checkVariables(
+            model, *model.manifest().findProgram("evaluate"));
+        !status)
+      return status;
+  return Status::success();
+}
+
+Result<pipeline::Forward>
+StageEvaluation::forward(const std::vector<std::string> &outputs) {
+  return pipeline::Forward::make(*stages_, all_, outputs);
+}
+
+Status StageEvaluation::checkAverage(const std::string &average) const {
+  if (stages_->models().front().communicators())
+    return Status::unsupported("--average while stages of several ranks are "
+                               "trained; 'train --steps=0 --params=F' "
+                               "evaluates what was saved");
+  for (const Manifest &stage : all_)
+    for (const artifact::Value &value : stage.values)
+      if (value.role == artifact::Role::Param &&
+          stage.findValue(average + "_count:" + value.name))
+        return Status::success();
+  return Status::usage("the artifact has no averages " + io::inQuotes(average) +
+                       " of parameters: compile with --" + average);
+}
+
+Result<Evaluation> StageEvaluation::evaluate(Dataset &data,
+                                             Counters counters,
+                                             const std::string &average) {
+  if (!forward_) {
+    auto made = forward(evaluatedOutputs(program(), counters));
+    if (!made)
+      return std::move(made).status();
+    forward_ = *std::move(made);
+  }
+  std::vector<Averaged> averaged;
+  bool none = true;
+  if (!average.empty()) {
+    for (runtime::Model &model : stages_->models()) {
+      auto one = Averaged::of(model, average);
+      if (!one)
+        return std::move(one).status();
+      none &= one->none();
+      averaged.push_back(*std::move(one));
+    }
+    auto any = onAnyRank(!none);
+    if (!any)
+      return std::move(any).status();
+    if (!*any)
+      note("no update has made an average '" + average +
+           "' until now: parameters are evaluated");
+  }
+  auto evaluation =
+      commands::evaluate(manifest(), program(), data, std::move(counters),
+                         [&](std::span<const runtime::Argument> inputs) {
+                           return forward_->run(inputs);
+                         });
+  for (Averaged &one : averaged)
+    if (Status status = one.restore(); !status)
+      return status;
+  return evaluation;
+}
+
+} // namespace tandem::commands
