@@ -5,6 +5,7 @@
 #include "runtime/comm/PluginPeers.h"
 #include "runtime/comm/ThreadPeers.h"
 
+#include <algorithm>
 #include <cstddef>
 
 using namespace tandem;
@@ -18,6 +19,8 @@ static_assert(sizeof(tdm_comm_peers) ==
 namespace {
 
 constexpr uint32_t mostThreads = 1024;
+/// A century: clocks that count nanoseconds have no longer one.
+constexpr int64_t longestLimit = int64_t(100) * 366 * 24 * 3600 * 1000;
 
 struct CommOptions {
   comm::Milliseconds limit = comm::usualLimit;
@@ -42,7 +45,7 @@ Result<CommOptions> takeOptions(const tdm_comm_options *options) {
                          " but got " + std::to_string(known.limit_ms));
   CommOptions made;
   if (known.limit_ms)
-    made.limit = comm::Milliseconds(known.limit_ms);
+    made.limit = comm::Milliseconds(std::min(known.limit_ms, longestLimit));
   made.overlaps = !known.no_overlap;
   return made;
 }
@@ -100,10 +103,12 @@ tdm_status tdm_comm_barrier(tdm_comm *comm) {
 }
 
 tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason) {
+  // It may be the text of tdm_last_error, which a call clears.
+  std::string text = reason ? reason : "";
   return call([&]() -> Status {
     if (!comm || !reason)
       return null(comm ? "reason" : "communicator");
-    comm->world->fail(reason);
+    comm->world->fail(text);
     return Status::success();
   });
 }

@@ -286,9 +286,58 @@ Result<std::vector<std::vector<Step>>> scheduleOf(int64_t stages, int64_t ranks,
   return Planner(stages, ranks, Order(stages, ranks, batches).run()).run();
 }
 
+namespace {
+
+/// When the last rank is done, where each message waits for both and takes no
+/// time itself.
+int64_t endOf(const std::vector<std::vector<Step>> &steps) {
+  // A work's message is met by its sender's and its receiver's step.
+  using Key = std::tuple<int64_t, int64_t, bool>;
+  auto keyOf = [](const Work &work) {
+    return Key(work.stage, work.batch, work.isBackward);
+  };
+  std::map<Key, int64_t> sends, receives; // when each side has come to it
+  std::vector<size_t> at(steps.size());
+  std::vector<int64_t> now(steps.size());
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (size_t rank = 0; rank < steps.size(); ++rank)
+      while (at[rank] < steps[rank].size()) {
+        const Step &step = steps[rank][at[rank]];
+        int64_t end = now[rank];
+        if (step.work)
+          end += step.work->isBackward ? backwardTime : forwardTime;
+        bool isMet = true;
+        auto meet = [&](const std::optional<Work> &work, auto &own,
+                        const auto &other) {
+          if (!work)
+            return;
+          own.emplace(keyOf(*work), now[rank]);
+          auto found = other.find(keyOf(*work));
+          isMet &= found != other.end();
+          if (found != other.end())
+            end = std::max(end, found->second);
+        };
+        meet(step.sent, sends, receives);
+        meet(step.received, receives, sends);
+        if (!isMet)
+          break;
+        now[rank] = end;
+        ++at[rank];
+        moves = true;
+      }
+  }
+  return *std::max_element(now.begin(), now.end());
+}
+
+} // namespace
+
 double bubbleOf(int64_t stages, int64_t ranks, int64_t batches) {
-  double idle = double(ranks - 1);
-  return idle / (double(batches * (stages / ranks)) + idle);
+  auto steps = scheduleOf(stages, ranks, batches);
+  if (!steps)
+    return 1; // which none of these numbers should make it do
+  int64_t busy = stages * batches * (forwardTime + backwardTime);
+  return 1 - double(busy) / double(ranks * endOf(*steps));
 }
 
 } // namespace tandem::pipeline

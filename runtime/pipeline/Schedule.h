@@ -41,8 +41,10 @@ struct Step {
 Result<std::vector<std::vector<Step>>> scheduleOf(int64_t stages, int64_t ranks,
                                                   int64_t batches);
 
-/// Returns which part of the time of a rank nothing is computed in, if all
-/// stages take the same time and messages none.
+/// Returns in which part of the time a rank computes nothing, if all stages
+/// take the same time, a backward twice that of a forward, and a message none
+/// but that until both ranks have come to it. With one stage a rank that is (S
+/// - 1) / (K + S - 1) for K batches and S ranks.
 double bubbleOf(int64_t stages, int64_t ranks, int64_t batches);
 
 } // namespace tandem::pipeline

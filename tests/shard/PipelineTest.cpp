@@ -331,10 +331,13 @@ TEST(Pipeline, X17_SchedulesComeToTheirEnd) {
       }
 }
 
-/// With one stage a rank, and as with steps of a clock: (S - 1) / (K + S - 1).
+/// With one stage a rank: (S - 1) / (K + S - 1). With several, who sends waits
+/// for who receives.
 TEST(Pipeline, X17_TheBubbleIsAsPredicted) {
   EXPECT_DOUBLE_EQ(pipeline::bubbleOf(4, 4, 8), 3.0 / 11);
-  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(8, 4, 8), 3.0 / 19);
+  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(2, 2, 64), 1.0 / 65);
+  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(4, 2, 2), 0.2);
+  EXPECT_DOUBLE_EQ(pipeline::bubbleOf(4, 2, 8), 0.2);
 }
 
 TEST(Pipeline, X17_WhatCannotBeCutIsSaid) {
