@@ -90,8 +90,8 @@ struct Evaluation {
   const Mean *nonFinite() const;
 };
 
-/// Computes a batch, and returns outputs of it, whole and on the host, which are
-/// valid until the next call.
+/// Computes a batch, and returns outputs of it, whole and on the host, which
+/// are valid until the next call.
 using EvaluateBatch = std::function<Result<std::span<const runtime::Tensor>>(
     std::span<const runtime::Argument>)>;
 
@@ -99,8 +99,8 @@ using EvaluateBatch = std::function<Result<std::span<const runtime::Tensor>>(
 std::vector<std::string> evaluatedOutputs(const artifact::Program &program,
                                           const Counters &counters);
 
-/// Evaluates by `compute`, which gives `evaluatedOutputs`; `counters` are fresh,
-/// and bound to `data`.
+/// Evaluates by `compute`, which gives `evaluatedOutputs`; `counters` are
+/// fresh, and bound to `data`.
 Result<Evaluation> evaluate(const artifact::Manifest &manifest,
                             const artifact::Program &program, Dataset &data,
                             Counters counters, const EvaluateBatch &compute);

@@ -65,8 +65,7 @@ Status StageEvaluation::checkAverage(const std::string &average) const {
                        " of parameters: compile with --" + average);
 }
 
-Result<Evaluation> StageEvaluation::evaluate(Dataset &data,
-                                             Counters counters,
+Result<Evaluation> StageEvaluation::evaluate(Dataset &data, Counters counters,
                                              const std::string &average) {
   if (!forward_) {
     auto made = forward(evaluatedOutputs(program(), counters));
