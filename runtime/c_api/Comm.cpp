@@ -5,7 +5,6 @@
 #include "runtime/comm/PluginPeers.h"
 #include "runtime/comm/ThreadPeers.h"
 
-#include <algorithm>
 #include <cstddef>
 
 using namespace tandem;
@@ -19,8 +18,6 @@ static_assert(sizeof(tdm_comm_peers) ==
 namespace {
 
 constexpr uint32_t mostThreads = 1024;
-/// A century: clocks that count nanoseconds have no longer one.
-constexpr int64_t longestLimit = int64_t(100) * 366 * 24 * 3600 * 1000;
 
 struct CommOptions {
   comm::Milliseconds limit = comm::usualLimit;
@@ -45,7 +42,7 @@ Result<CommOptions> takeOptions(const tdm_comm_options *options) {
                          " but got " + std::to_string(known.limit_ms));
   CommOptions made;
   if (known.limit_ms)
-    made.limit = comm::Milliseconds(std::min(known.limit_ms, longestLimit));
+    made.limit = comm::Milliseconds(known.limit_ms);
   made.overlaps = !known.no_overlap;
   return made;
 }

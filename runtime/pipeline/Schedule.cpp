@@ -337,7 +337,8 @@ double bubbleOf(int64_t stages, int64_t ranks, int64_t batches) {
   if (!steps)
     return 1; // which none of these numbers should make it do
   int64_t busy = stages * batches * (forwardTime + backwardTime);
-  return 1 - double(busy) / double(ranks * endOf(*steps));
+  int64_t all = ranks * endOf(*steps);
+  return double(all - busy) / double(all);
 }
 
 } // namespace tandem::pipeline

@@ -48,18 +48,6 @@ TEST(CommApi, TheReasonMayBeTheLastError) {
   tdm_comm_free(comms[1]);
 }
 
-TEST(CommApi, ALimitMayBeAsLongAsANumber) {
-  tdm_comm_options options = TDM_COMM_OPTIONS_INIT;
-  options.limit_ms = INT64_MAX;
-  tdm_comm *comms[2] = {};
-  ASSERT_EQ(tdm_comm_loopback(2, &options, comms), TDM_OK);
-  std::thread other([&] { EXPECT_EQ(tdm_comm_barrier(comms[1]), TDM_OK); });
-  EXPECT_EQ(tdm_comm_barrier(comms[0]), TDM_OK) << tdm_last_error();
-  other.join();
-  tdm_comm_free(comms[0]);
-  tdm_comm_free(comms[1]);
-}
-
 TEST(CommApi, ArgumentsAreChecked) {
   tdm_comm *comm = nullptr;
   EXPECT_EQ(tdm_comm_loopback(0, nullptr, &comm), TDM_USAGE);
