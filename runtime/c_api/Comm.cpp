@@ -100,12 +100,10 @@ tdm_status tdm_comm_barrier(tdm_comm *comm) {
 }
 
 tdm_status tdm_comm_fail(tdm_comm *comm, const char *reason) {
-  // It may be the text of tdm_last_error, which a call clears.
-  std::string text = reason ? reason : "";
   return call([&]() -> Status {
     if (!comm || !reason)
       return null(comm ? "reason" : "communicator");
-    comm->world->fail(text);
+    comm->world->fail(reason);
     return Status::success();
   });
 }
