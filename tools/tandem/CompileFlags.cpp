@@ -22,7 +22,6 @@
 #include "passes/shard/ParallelSpec.h"
 #include "tools/tandem/ScheduleTable.h"
 
-
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::commands;
