@@ -147,8 +147,9 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
     if (Status status = openRanks(*model, artifact, ranks); !status)
       return status;
   if (model)
-    if (Status status = agree(
-            {{"--params", digestForRanks(params)}, {"--average", average}});
+    if (Status status = agree({{"the seed", std::to_string(seed.value_or(0))},
+                               {"--params", digestForRanks(params)},
+                               {"--average", average}});
         !status)
       return status;
   if (model && !params.empty())

@@ -14,6 +14,7 @@
 #include "tools/commands/Outputs.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
+#include "tools/commands/Resume.h"
 #include "tools/commands/StageEvaluation.h"
 #include "tools/commands/Stages.h"
 
@@ -264,6 +265,8 @@ Status Predictor::readData() {
     if (!prediction_.needs[a] && data_->array(arguments[a].name))
       note("--data '" + arguments[a].name +
            "' is not read: no wanted output follows from it");
+  if (Status status = agree(factsOfRows("--data", *data_)); !status)
+    return status;
   if (Status status = checkFinite(*data_, options_.onNaN); !status)
     return status;
   if (data_->rows() % prediction_.batch != 0)

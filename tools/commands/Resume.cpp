@@ -158,7 +158,8 @@ Status checkReplaced(const std::string &path, const Origin &origin,
   return Status::success();
 }
 
-Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
+/// The digests of the arrays, as JSON.
+static std::string digestsOf(const Dataset &data) {
   Json digests = Json::object();
   for (const runtime::Argument &input : data.arguments()) {
     std::string name(input.name);
@@ -181,8 +182,18 @@ Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
         crc32_z(0, reinterpret_cast<const Bytef *>(view.bytes.data()),
                 view.bytes.size()));
   }
-  return {manifest.model, manifest.graph,
-          digests.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return digests.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Origin originOf(const artifact::Manifest &manifest, const Dataset &data) {
+  return {manifest.model, manifest.graph, digestsOf(data)};
+}
+
+Facts factsOfRows(const std::string &option, const Dataset &data) {
+  if (rankCount() == 1)
+    return {};
+  return {{"the rows of " + option, std::to_string(data.rows())},
+          {"the data of " + option, digestsOf(data)}};
 }
 
 Status compare(const Checkpoint &checkpoint, const ResumeWith &with,

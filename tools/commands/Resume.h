@@ -11,11 +11,16 @@
 
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Dataset.h"
+#include "tools/commands/Ranks.h"
 
 namespace tandem::commands {
 
 /// Returns what is trained here: the model, and digests of each array.
 Origin originOf(const artifact::Manifest &manifest, const Dataset &data);
+
+/// Returns what ranks compare of the rows that `option` gives: how many, and
+/// what they hold. Of one process, nothing.
+Facts factsOfRows(const std::string &option, const Dataset &data);
 
 /// What `train --resume` is given beside the checkpoint.
 struct ResumeWith {

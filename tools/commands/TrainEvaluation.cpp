@@ -6,6 +6,7 @@
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
+#include "tools/commands/Resume.h"
 #include "tools/commands/StageEvaluation.h"
 #include "tools/commands/Stages.h"
 
@@ -172,11 +173,10 @@ Result<TrainResult> evaluateRows(
     note(text);
   if (Status status = checkFinite(input->data, options.onNaN); !status)
     return status;
-  if (Status status =
-          agree({{"the rows of --eval", std::to_string(input->data.rows())},
-                 {"--accuracy", options.accuracy},
-                 {"--metric", withCommas(options.metrics)}});
-      !status)
+  Facts facts = factsOfRows("--eval", input->data);
+  facts.emplace_back("--accuracy", options.accuracy);
+  facts.emplace_back("--metric", withCommas(options.metrics));
+  if (Status status = agree(facts); !status)
     return status;
   Interrupt interrupt;
   auto evaluation = compute(*input);

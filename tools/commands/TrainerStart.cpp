@@ -407,7 +407,6 @@ Status Trainer::agreeWithRanks() const {
     return names;
   };
   Facts facts = {{"the seed", std::to_string(position.seed)},
-                 {"the rows", std::to_string(data_->rows())},
                  {"the batch", std::to_string(data_->batch())},
                  {"the steps to do", std::to_string(stepsToDo_)},
                  {"the steps done", std::to_string(position.totalSteps)},
@@ -430,10 +429,13 @@ Status Trainer::agreeWithRanks() const {
                  {"--best", options_.best},
                  {"--patience", text(options_.patience)},
                  {"--max-time", options_.maxTime}};
+  auto addRows = [&](const std::string &option, const Dataset &data) {
+    for (auto &fact : factsOfRows(option, data))
+      facts.push_back(std::move(fact));
+  };
+  addRows("--data", *data_);
   if (evalData_)
-    facts.emplace_back("the rows of --eval", std::to_string(evalData_->rows()));
-  if (rankCount() > 1)
-    facts.emplace_back("the data", originOf(dataManifest(), *data_).data);
+    addRows("--eval", *evalData_);
   return agree(facts);
 }
 

@@ -83,8 +83,8 @@ static Status checkName(const std::string &output, bool isModule) {
     return Status::usage("expected -o to name a module (.mlir) with "
                          "--stop-after, but got " +
                          io::inQuotes(output));
-  for (StringRef other : {".mlir", ".json", ".onnx", ".pt2", ".bin",
-                          ".safetensors", ".npy", ".npz", ".jsonl", ".csv"})
+  for (StringRef other : {".mlir", ".json", ".onnx", ".pt2", ".safetensors",
+                          ".npy", ".npz", ".jsonl", ".csv"})
     if (!isModule && name.ends_with(other))
       return Status::usage("expected -o to name an artifact (.tdm), but got " +
                            io::inQuotes(output));

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace tandem::commands::test {
 namespace {
@@ -266,6 +267,45 @@ TEST_F(RanksCommand, X13_ranksSaveIntoOneFolder) {
                            "ranks"),
             std::string::npos)
       << ended.err;
+}
+
+TEST_F(RanksCommand, X13_ranksPredictTheSameRows) {
+  write("p.tdm", predicted({{"data", 2}, {"tensor", 1}}));
+  std::string rows;
+  {
+    std::ifstream file(path("x.npy"), std::ios::binary);
+    rows.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  rows[rows.size() - 4] ^= 1;
+  std::ofstream(path("x1.npy"), std::ios::binary) << rows;
+  std::filesystem::copy_file(path("x.npy"), path("x0.npy"));
+  std::ofstream(path("each.sh"))
+      << "#!/bin/sh\n"
+         "rank=$OMPI_COMM_WORLD_RANK; tool=$1; shift\n"
+         "exec $tool predict p.tdm --seed=$((3 + rank * SEEDS)) --timeout=20 "
+         "--data x=@x$((rank * FILES)).npy --output logits=@out.npy\n";
+  auto predict = [&](const char *seeds, const char *files) {
+    ::setenv("SEEDS", seeds, 1);
+    ::setenv("FILES", files, 1);
+    Start start;
+    start.prepare = [this] {
+      if (::chdir(folder().path().c_str()) != 0)
+        ::_exit(126);
+    };
+    return runProgram(TANDEM_MPI_SCRIPT,
+                      {"2", "60", "sh", "each.sh", TANDEM_RUN}, start);
+  };
+  for (auto [seeds, files, what] :
+       {std::tuple{"0", "1", "of the data of --data rank 0 has "},
+        {"1", "0", "of the seed rank 0 has '3', and rank 1 has '4'"}}) {
+    Ended ended = predict(seeds, files);
+    EXPECT_EQ(ended.code, 2) << ended.err;
+    EXPECT_NE(ended.err.find(std::string("the ranks do not agree: ") + what),
+              std::string::npos)
+        << ended.err;
+  }
+  Ended ended = predict("0", "0");
+  EXPECT_EQ(ended.code, 0) << ended.err;
 }
 
 TEST_F(RanksCommand, X13_numberOfProcessesIsTheMeshs) {
