@@ -166,6 +166,8 @@ printf 'steps = true\nno-shuffle = 1\nsave = 1979-05-27\nlog = ["a", "b"]\n' \
 configured 2 "1:9: 'steps' is no flag.*2:14: expected true or false for \
 'no-shuffle'.*3:8: expected a text.*4:7: 'log' has one value" wrong.toml
 configured 1 'No such file' none.toml
+{ echo 'steps = 3'; printf '['; printf 'a.%.0s' {1..100000}; echo 'b]'; } >deep.toml
+configured 2 'deep.toml:2:1: expected at most 1000 dots' deep.toml
 
 # What was resolved lies beside the checkpoint, and says the same training. It
 # replaces what such a training wrote, and nothing else.
@@ -188,6 +190,10 @@ echo 'seed = 1' >kept.st.toml
 configured 2 "would replace 'kept.st.toml': expected a training's options" \
   kept.toml
 grep -qx 'seed = 1' kept.st.toml || fail "somebody's options are gone"
+# Nor where it is what the command reads.
+configured 2 "would replace 'kept.st.toml'" kept.st.toml --save=kept.st --steps=1 \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
+grep -qx 'seed = 1' kept.st.toml || fail 'the options that were read are gone'
 configured 0 '' kept.toml --save=/dev/null
 [ ! -e /dev/null.toml ] || fail 'options beside a device'
 

@@ -36,7 +36,10 @@ Result<Best> Best::parse(std::string_view text,
   bool isLarger = best.metric_ == kAccuracy || best.metric_ == kExactMatch;
   for (const Metric &metric : counters.metrics) {
     names.push_back(metric.name());
-    isLarger |= metric.name() == best.metric_ && metric.isLargerBetter();
+    if (metric.name() != best.metric_)
+      continue;
+    isLarger |= metric.isLargerBetter();
+    best.definition_ = metric.definition();
   }
   std::string known;
   for (std::string_view name : names)
@@ -91,6 +94,8 @@ std::string Best::metadata() const {
                {"step", step_},
                {"since", since_},
                {"evaluated", evaluated_}};
+  if (!definition_.empty())
+    json["is"] = definition_;
   // As a text: it may be infinite.
   if (value_)
     json["value"] = numberText(*value_);
@@ -114,7 +119,8 @@ bool Best::resume(const std::string &metadata) {
                                                      : std::string();
   };
   evaluated_ = number("evaluated", -1);
-  if (textOf("metric") != (isLarger_ ? "max:" : "min:") + metric_)
+  if (textOf("metric") != (isLarger_ ? "max:" : "min:") + metric_ ||
+      textOf("is") != definition_)
     return false;
   step_ = number("step", 0);
   since_ = number("since", 0);

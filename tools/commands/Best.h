@@ -39,7 +39,8 @@ public:
 
 private:
   std::string metric_;
-  bool isLarger_ = false; ///< what is larger is better
+  std::string definition_; ///< of a Metric, whose name may be any
+  bool isLarger_ = false;  ///< what is larger is better
   std::optional<double> value_;
   int64_t step_ = 0, since_ = 0, evaluated_ = -1;
 };

@@ -23,6 +23,7 @@ namespace tandem::commands {
 namespace {
 
 constexpr size_t kMost = size_t(1) << 20; ///< bytes of a file
+constexpr size_t kMostDots = 1000;        ///< in one line of it
 
 bool isGiven(Words words, std::string_view name) {
   for (std::string_view word : words) {
@@ -185,6 +186,19 @@ private:
   std::vector<std::string> all_;
 };
 
+/// Returns the first line with more dots than options need, if there is one:
+/// each may be a table in a table, which are made and freed level by level.
+std::optional<size_t> lineOfDots(std::string_view text) {
+  size_t line = 1, dots = 0;
+  for (char c : text) {
+    line += c == '\n';
+    dots = c == '\n' ? 0 : dots + (c == '.');
+    if (dots > kMostDots)
+      return line;
+  }
+  return std::nullopt;
+}
+
 std::string tomlText(std::string_view text) {
   std::string all = "\"";
   for (char c : text) {
@@ -231,6 +245,10 @@ Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
                                                Words words,
                                                const std::string &path,
                                                std::string_view text) {
+  if (auto line = lineOfDots(text))
+    return Status::usage(artifact::printable(path) + ":" +
+                         std::to_string(*line) + ":1: expected at most " +
+                         std::to_string(kMostDots) + " dots in a line");
   Reader reader(table, words, artifact::printable(path));
   toml::parse_result file = toml::parse(text);
   if (file)

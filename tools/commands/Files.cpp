@@ -135,7 +135,8 @@ void Files::checkKind(const Output &output,
     lost.push_back(replacing(output) + ", which " + input.who + " reads");
     return;
   }
-  if (goesOn)
+  // Options that a person wrote are not those that a command resolved.
+  if (goesOn && !has(output.replaces, FileKind::Options))
     return;
   FileKind kind = io::fileKind(output.path);
   if (kind == FileKind::Missing || kind == FileKind::Special ||

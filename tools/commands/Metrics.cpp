@@ -136,6 +136,7 @@ Result<Metric> Metric::parse(std::string_view text) {
   } else {
     metric.name_ = kind;
   }
+  metric.definition_ = std::string(kind) + std::string(text.substr(colon));
   bool hasAxis = true;
   const auto *row = std::ranges::find(kinds, kind, &KindRow::name);
   if (row != std::end(kinds)) {

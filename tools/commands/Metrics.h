@@ -41,6 +41,8 @@ public:
 
   /// What it is called: NAME, else KIND.
   const std::string &name() const { return name_; }
+  /// What it is whatever its name: "KIND:OUTPUT[,ARRAY[,AXIS]]".
+  const std::string &definition() const { return definition_; }
   const std::string &output() const { return output_; }
   /// The array that it compares with; empty: none.
   const std::string &array() const { return array_; }
@@ -83,6 +85,7 @@ private:
   double areaUnderCurve() const;
 
   Kind kind_ = Kind::Top;
+  std::string definition_;
   std::string name_, output_, array_, asked_;
   int64_t most_ = 1;  ///< of Top: how many scores count
   int64_t axis_ = -1; ///< of the scores; -1: one score for each label

@@ -33,10 +33,18 @@ std::string differingArrays(const std::string &there, const std::string &here) {
   Json was = parsed(there);
   Json is = parsed(here);
   std::string names;
-  if (was.is_object() && is.is_object())
-    for (const auto &[name, digest] : is.items())
-      if (was.value(name, Json()) != digest)
-        names += (names.empty() ? "" : ", ") + io::inQuotes(name);
+  auto add = [&](const std::string &name) {
+    names += (names.empty() ? "" : ", ") + io::inQuotes(name);
+  };
+  if (!was.is_object() || !is.is_object())
+    return names;
+  for (const auto &[name, digest] : is.items())
+    if (was.value(name, Json()) != digest)
+      add(name);
+  // What is not given any more, as --weights, has decided about rows, too.
+  for (const auto &[name, digest] : was.items())
+    if (!is.contains(name))
+      add(name);
   return names;
 }
 

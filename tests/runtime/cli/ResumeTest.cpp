@@ -423,5 +423,48 @@ TEST_F(Resume, saysThatParametersAreInitial) {
   EXPECT_EQ(run(words).err, "");
 }
 
+// Without them the rest of the pass would be other rows.
+TEST_F(Resume, T09_refusesToResumeAPassWithoutItsWeights) {
+  std::vector<float> weights(22, 1.0f);
+  weights[3] = 0;
+  ASSERT_TRUE(
+      io::writeNpy(path("w.npy"), arrayOf<float>(DType::F32, {22}, weights))
+          .ok());
+  ASSERT_EQ(train({"--steps=2", "--weights=@w.npy", "--save=w.st"}).code, 0);
+  Ended ended = train({"--steps=2", "--resume=w.st"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("the rows of '--weights' differ"), std::string::npos)
+      << ended.err;
+  EXPECT_EQ(train({"--steps=2", "--resume=w.st", "--weights=@w.npy"}).code, 0);
+}
+
+// A name says nothing of what is counted.
+TEST_F(Resume, T10_comparesTheBestByTheSameMetricAlone) {
+  auto best = [&](const char *metric, std::vector<std::string> more) {
+    std::vector<std::string> all = {
+        "--epochs=1",
+        "--eval",
+        "x=@x.npy",
+        "--eval",
+        "labels=@labels.npy",
+        std::string("--metric=q=") + metric + ":logits,labels",
+        "--best=q",
+        "--save=w.st",
+        "--save-best=b.st"};
+    all.insert(all.end(), more.begin(), more.end());
+    return train(all);
+  };
+  Ended ended = best("top2", {});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  ended = best("top2", {"--resume=w.st"});
+  EXPECT_EQ(ended.err.find("is by another number"), std::string::npos)
+      << ended.err;
+  ended = best("f1", {"--resume=w.st"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_NE(ended.err.find("is by another number, and is not compared with"),
+            std::string::npos)
+      << ended.err;
+}
+
 } // namespace
 } // namespace tandem::commands::test
