@@ -31,10 +31,10 @@ typedef struct tdm_comm tdm_comm;
 
 typedef struct tdm_comm_options {
   size_t struct_size; /* sizeof(tdm_comm_options) */
-  int64_t
-      limit_ms; /* of each wait for another rank, at most 10^9; 0: 5 minutes */
-  size_t no_overlap; /* 1: ranks never communicate while they compute,
-                      * which is faster where no processor is free for it */
+  int64_t limit_ms;   /* of each wait for another rank, up to 10^9;
+                       * 0: 5 minutes */
+  size_t no_overlap;  /* 1: ranks never communicate while they compute,
+                       * which is faster where no processor is free for it */
 } tdm_comm_options;
 #define TDM_COMM_OPTIONS_INIT                                                  \
   { sizeof(tdm_comm_options), 0, 0 }

@@ -139,7 +139,7 @@ bool isWrittenModule(std::string_view text) {
 }
 
 FileKind kindOfText(std::string_view text, bool whole) {
-  if (text.starts_with("# resolved options of tandem "))
+  if (text.starts_with(resolvedOptions))
     return FileKind::Options;
   std::string_view body = withoutComments(text);
   if (body.starts_with('{') || body.starts_with('['))

@@ -55,6 +55,10 @@ std::string_view describe(FileKind kind);
 inline constexpr const char *checkpointKey = "tandem.epoch",
                             *initialValuesKey = "tandem.initial_values";
 
+/// What a file of resolved options begins with.
+inline constexpr std::string_view resolvedOptions =
+    "# resolved options of tandem ";
+
 /// Returns the names of the arrays in an .npz or .safetensors file; none if it
 /// cannot be read.
 std::vector<std::string> arraysIn(const std::string &path);

@@ -335,7 +335,7 @@ int64_t endOf(const std::vector<std::vector<Step>> &steps) {
 double bubbleOf(int64_t stages, int64_t ranks, int64_t batches) {
   auto steps = scheduleOf(stages, ranks, batches);
   if (!steps)
-    return 1; // which none of these numbers should make it do
+    return 1; // there is an order for all stages and batches
   int64_t busy = stages * batches * (forwardTime + backwardTime);
   int64_t all = ranks * endOf(*steps);
   return double(all - busy) / double(all);

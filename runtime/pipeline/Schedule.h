@@ -41,10 +41,10 @@ struct Step {
 Result<std::vector<std::vector<Step>>> scheduleOf(int64_t stages, int64_t ranks,
                                                   int64_t batches);
 
-/// Returns in which part of the time a rank computes nothing, if all stages
-/// take the same time, a backward twice that of a forward, and a message none
-/// but that until both ranks have come to it. With one stage a rank that is (S
-/// - 1) / (K + S - 1) for K batches and S ranks.
+/// Returns the part of the time in which a rank computes nothing, if all stages
+/// take the same time, a backward twice that of a forward, and a message only
+/// the wait of the rank that comes to it first. For K batches and S ranks with
+/// one stage each that is (S - 1) / (K + S - 1).
 double bubbleOf(int64_t stages, int64_t ranks, int64_t batches);
 
 } // namespace tandem::pipeline

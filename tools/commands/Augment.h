@@ -24,7 +24,7 @@ namespace tandem::commands {
 struct Augmentation {
   std::string name;
   std::string text;   ///< as the user wrote it: "flip,crop=4"
-  bool flips = false; ///< mirrored left to right, every other time
+  bool flips = false; ///< half of them, at random, mirrored left to right
   int64_t pad = 0;    ///< zeros around, of which a window of the size is cut
 
   /// Takes "NAME:flip,crop=N" apart; fails with Usage.

@@ -35,9 +35,6 @@ Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
 /// say them (a path that is not UTF-8).
 std::string configOf(const OptionTable &table);
 
-/// What such a file begins with.
-inline constexpr std::string_view kResolved = "# resolved options of tandem ";
-
 } // namespace tandem::commands
 
 #endif

@@ -114,6 +114,12 @@ Result<runtime::Options> ModelOptions::runtimeOptions() const {
   return options;
 }
 
+Facts ModelOptions::facts() const {
+  return {{"the seed", std::to_string(seed.value_or(0))},
+          {"--params", digestForRanks(params)},
+          {"--average", average}};
+}
+
 Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   auto options = runtimeOptions();
   if (!options)
@@ -147,10 +153,7 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
     if (Status status = openRanks(*model, artifact, ranks); !status)
       return status;
   if (model)
-    if (Status status = agree({{"the seed", std::to_string(seed.value_or(0))},
-                               {"--params", digestForRanks(params)},
-                               {"--average", average}});
-        !status)
+    if (Status status = agree(facts()); !status)
       return status;
   if (model && !params.empty())
     if (Status status = loadParameters(*model, params, average); !status)

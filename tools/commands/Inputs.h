@@ -34,6 +34,8 @@ struct ModelOptions {
   /// --seed has no effect: nothing that the model begins with is drawn, and
   /// `usesSeed` says that the command has no other use for it.
   Result<runtime::Model> load(bool usesSeed = false) const;
+  /// What ranks must have alike of these options.
+  Facts facts() const;
   /// How a model is loaded.
   Result<runtime::Options> runtimeOptions() const;
   /// Says on stderr if `model` has parameters with initial values, since no

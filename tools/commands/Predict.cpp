@@ -391,8 +391,6 @@ void Predictor::printJson() const {
 
 Status predictStages(const PredictOptions &options,
                      const artifact::ArtifactReader &first) {
-  if (Status status = refuseProfile(options.model); !status)
-    return status;
   auto stages = openStages(options.model, first);
   if (!stages)
     return std::move(stages).status();

@@ -6,6 +6,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
+#include "tools/commands/Stages.h"
 
 #include <algorithm>
 
@@ -17,17 +18,16 @@ Result<StageEvaluation> StageEvaluation::of(pipeline::Pipeline &stages,
                                             const std::string &path) {
   StageEvaluation made;
   made.stages_ = &stages;
-  const artifact::Pipeline &own = *stages.models().front().manifest().pipeline;
-  for (int64_t stage = 0; stage < own.stages; ++stage) {
+  const Manifest &first = stages.models().front().manifest();
+  for (int64_t stage = 0; stage < first.pipeline->stages; ++stage) {
     std::string file = artifact::stagePath(path, stage);
     auto reader = artifact::ArtifactReader::open(file);
     if (!reader)
       return std::move(reader).status();
-    const auto &is = reader->manifest().pipeline;
-    if (!is || is->stage != stage || is->digest != own.digest)
-      return Status::usage(io::inQuotes(file) + " is not stage " +
-                           std::to_string(stage) + " of " + io::inQuotes(path) +
-                           ": expected the files that one compilation wrote");
+    if (Status status =
+            checkStage(reader->manifest(), file, stage, first, path);
+        !status)
+      return status;
     made.all_.push_back(reader->manifest());
   }
   auto whole = pipeline::wholeEvaluate(made.all_);

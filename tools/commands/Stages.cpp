@@ -23,6 +23,9 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
     return Status::usage(io::inQuotes(options.artifact) + " is stage " +
                          std::to_string(own.stage) +
                          " of a pipeline: expected the file of stage 0");
+  if (!options.profile.empty())
+    return Status::unsupported("--profile is not there for a model in stages: "
+                               "it is of one model");
   auto how = options.runtimeOptions();
   if (!how)
     return std::move(how).status();
@@ -35,25 +38,22 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   auto world = connectRanks(mesh, hasSpare, options.ranks);
   if (!world)
     return std::move(world).status();
-  if (Status status = agree({{"Tandem", TANDEM_VERSION},
-                             {"the artifact", first.manifest().model +
-                                                  " with digest " + own.digest},
-                             {"--params", digestForRanks(options.params)}});
-      !status)
+  Facts facts = options.facts();
+  facts.emplace_back("Tandem", TANDEM_VERSION);
+  facts.emplace_back("the artifact",
+                     first.manifest().model + " with digest " + own.digest);
+  if (Status status = agree(facts); !status)
     return status;
   std::vector<runtime::Model> models;
   for (int64_t stage : pipeline::stagesOf(first.manifest(), (*world)->rank())) {
-    auto model = runtime::Model::load(
-        artifact::stagePath(options.artifact, stage), *how);
+    std::string file = artifact::stagePath(options.artifact, stage);
+    auto model = runtime::Model::load(file, *how);
     if (!model)
       return std::move(model).status();
-    const auto &is = model->manifest().pipeline;
-    if (!is || is->stage != stage || is->digest != own.digest)
-      return Status::usage(
-          io::inQuotes(artifact::stagePath(options.artifact, stage)) +
-          " is not stage " + std::to_string(stage) + " of " +
-          io::inQuotes(options.artifact) +
-          ": expected the files that one compilation wrote");
+    if (Status status = checkStage(model->manifest(), file, stage,
+                                   first.manifest(), options.artifact);
+        !status)
+      return status;
     models.push_back(*std::move(model));
   }
   auto made = pipeline::Pipeline::make(std::move(models), *std::move(world));
@@ -67,11 +67,16 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   return made;
 }
 
-Status refuseProfile(const ModelOptions &options) {
-  return options.profile.empty()
+Status checkStage(const artifact::Manifest &manifest, const std::string &file,
+                  int64_t stage, const artifact::Manifest &first,
+                  const std::string &path) {
+  const auto &is = manifest.pipeline;
+  return is && is->stage == stage && is->digest == first.pipeline->digest
              ? Status::success()
-             : Status::unsupported("--profile is not there for a model in "
-                                   "stages: it is of one model");
+             : Status::usage(io::inQuotes(file) + " is not stage " +
+                             std::to_string(stage) + " of " +
+                             io::inQuotes(path) +
+                             ": expected the files that one compilation wrote");
 }
 
 StageInputs::StageInputs(const artifact::Manifest &stage) {

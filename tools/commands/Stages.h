@@ -16,12 +16,16 @@
 namespace tandem::commands {
 
 /// Connects the ranks that the stages are for, and loads this rank's. `first`
-/// is the file of the options, stage 0.
+/// is the file of the options, stage 0. Fails with Unsupported for --profile,
+/// which is of one model.
 Result<pipeline::Pipeline> openStages(const ModelOptions &options,
                                       const artifact::ArtifactReader &first);
 
-/// Fails with Unsupported for --profile, which is of one model.
-Status refuseProfile(const ModelOptions &options);
+/// Fails with Usage unless `file` with this manifest is `stage` of the artifact
+/// `path`, whose stage 0 is `first`: one compilation wrote all of them.
+Status checkStage(const artifact::Manifest &manifest, const std::string &file,
+                  int64_t stage, const artifact::Manifest &first,
+                  const std::string &path);
 
 /// A manifest and a program that have the inputs of the whole model, to match
 /// data with.

@@ -218,10 +218,10 @@ void TrainOptions::declare(OptionTable &options) {
       .excludes("steps=0", "nothing is trained");
   options
       .list("augment", "NAME:flip,crop=N", augment,
-            "make images of the rows of an input others in each pass: mirrored "
-            "left to right every other time, and a window of their size out of "
-            "them with N zeros around; what happens follows from seed, pass "
-            "and row")
+            "change the images of an input in each pass: a random half of them "
+            "is mirrored left to right, and each is moved by up to N pixels, "
+            "with zeros behind it; what happens follows from seed, pass and "
+            "row")
       .check([](std::string_view text) {
         return Augmentation::parse(text).status();
       })
@@ -345,7 +345,7 @@ void TrainOptions::declare(OptionTable &options) {
   options.finally([this, &options] {
     resolved = configOf(options);
     if (!resolved.empty())
-      resolved = std::string(kResolved) + "train\n" + resolved;
+      resolved = std::string(io::resolvedOptions) + "train\n" + resolved;
     else if (!resolvedPath().empty())
       note("the options are not kept beside the checkpoint: they are not in "
            "UTF-8");

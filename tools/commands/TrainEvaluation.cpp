@@ -208,8 +208,6 @@ Result<TrainResult> evaluateModel(const TrainOptions &options,
 
 Result<TrainResult> evaluateStages(const TrainOptions &options,
                                    const artifact::ArtifactReader &first) {
-  if (Status status = refuseProfile(options.model); !status)
-    return status;
   auto stages = openStages(options.model, first);
   if (!stages)
     return std::move(stages).status();

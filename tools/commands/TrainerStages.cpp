@@ -12,8 +12,6 @@ Trainer::Trainer(const TrainOptions &options, pipeline::Pipeline stages,
 
 /// What is there without a whole step.
 Status Trainer::findStagePrograms() {
-  if (Status status = refuseProfile(options_.model); !status)
-    return status;
   lossName_ = stages_->lossName();
   auto tensor = runtime::Tensor::zeros(stages_->lossType(), {});
   if (!tensor)

@@ -261,7 +261,7 @@ class DiffusionUNet(nn.Module):
 
     def forward(self, x, t, noise):
         rates = torch.exp(-torch.arange(self.width // 2) * 0.8)
-        angles = t[:, None].float() * rates
+        angles = t[:, None].to(x.dtype) * rates
         time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
         kept = []
         y = self.enter(x + noise)
@@ -284,17 +284,17 @@ NETWORKS["diffusion_unet"] = (
 class Recommender(nn.Module):
     """Bags of embeddings of categories, crossed with dense features."""
 
-    def __init__(self):
+    def __init__(self, dense=5, tables=3, rows=20, width=8, hidden=16):
         super().__init__()
-        self.tables = nn.ModuleList([nn.Embedding(20, 8) for _ in range(3)])
-        self.dense = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 8))
-        self.top = nn.Sequential(nn.Linear(8 + 6, 16), nn.ReLU(), nn.Linear(16, 1))
+        self.tables = nn.ModuleList([nn.Embedding(rows, width) for _ in range(tables)])
+        self.dense = nn.Sequential(nn.Linear(dense, hidden), nn.ReLU(), nn.Linear(hidden, width))
+        self.top = nn.Sequential(nn.Linear(width + (tables + 1) * tables // 2, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, dense, categories, clicked):
         rows = [self.dense(dense)] + [t(categories[:, i]).mean(1) for i, t in enumerate(self.tables)]
         stacked = torch.stack(rows, 1)
         crossed = torch.bmm(stacked, stacked.transpose(1, 2))
-        i, j = torch.tril_indices(4, 4, offset=-1)
+        i, j = torch.tril_indices(len(rows), len(rows), offset=-1)
         out = self.top(torch.cat([rows[0], crossed[:, i, j]], 1)).squeeze(-1)
         return {"loss": F.binary_cross_entropy_with_logits(out, clicked)}
 

@@ -7,6 +7,7 @@ are off, since random numbers differ.
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch_networks import DiffusionUNet, Recommender, still
 
 NETWORKS = {}
 CLASSES = 100
@@ -33,15 +34,6 @@ class NextTokens(nn.Module):
 
     def forward(self, ids, labels):
         return F.cross_entropy(self.net(ids).logits.flatten(0, 1), labels.flatten())
-
-
-def still(model):
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if type(module).__name__ == "StochasticDepth":
-            module.p = 0.0
-    return model
 
 
 def images(rows, size):
@@ -185,69 +177,20 @@ class AudioNet(nn.Module):
 NETWORKS["audio_m5"] = (AudioNet, lambda: (torch.randn(16, 1, 8000), torch.randint(0, CLASSES, (16,))))
 
 
-class Recommender(nn.Module):
-    """Bags of embeddings of categories, crossed with dense features (Naumov et al. 2019)."""
+class Loss(nn.Module):
+    """One of tools/lib/torch_networks.py, whose outputs have names."""
 
-    def __init__(self, tables=8, rows=2000, width=32):
+    def __init__(self, net):
         super().__init__()
-        self.tables = nn.ModuleList([nn.Embedding(rows, width) for _ in range(tables)])
-        self.dense = nn.Sequential(nn.Linear(16, 256), nn.ReLU(), nn.Linear(256, width))
-        crossed = (tables + 1) * tables // 2
-        self.top = nn.Sequential(nn.Linear(width + crossed, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 1))
+        self.net = net
 
-    def forward(self, dense, categories, clicked):
-        rows = [self.dense(dense)] + [t(categories[:, i]).mean(1) for i, t in enumerate(self.tables)]
-        stacked = torch.stack(rows, 1)
-        i, j = torch.tril_indices(len(rows), len(rows), offset=-1)
-        out = self.top(torch.cat([rows[0], torch.bmm(stacked, stacked.transpose(1, 2))[:, i, j]], 1)).squeeze(-1)
-        return F.binary_cross_entropy_with_logits(out, clicked)
+    def forward(self, *inputs):
+        return self.net(*inputs)["loss"]
 
 
 NETWORKS["recommender"] = (
-    Recommender, lambda: (torch.randn(512, 16), torch.randint(0, 2000, (512, 8, 4)), torch.randint(0, 2, (512,)).float()))
-
-
-class Denoiser(nn.Module):
-    """A diffusion U-Net: residual blocks with the time, group norms, attention at the bottom, skips."""
-
-    def __init__(self, width=64):
-        super().__init__()
-        self.width = width
-        self.time = nn.Sequential(nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, 4 * width))
-        self.enter = nn.Conv2d(3, width, 3, padding=1)
-        block = lambda inner, outer: Residual(inner, outer, 4 * width)  # noqa: E731
-        self.down = nn.ModuleList([block(width, width), block(width, 2 * width), block(2 * width, 2 * width)])
-        self.attention = nn.MultiheadAttention(2 * width, 4, batch_first=True)
-        self.middle = block(2 * width, 2 * width)
-        self.up = nn.ModuleList([block(4 * width, 2 * width), block(4 * width, width), block(2 * width, width)])
-        self.leave = nn.Conv2d(width, 3, 3, padding=1)
-
-    def forward(self, x, t, noise):
-        angles = t[:, None].float() * torch.exp(-torch.arange(self.width // 2) * (9.2 / (self.width // 2)))
-        time = self.time(torch.cat([angles.sin(), angles.cos()], -1))
-        kept, y = [], self.enter(x + noise)
-        for block in self.down:
-            y = block(y, time)
-            kept.append(y)
-            y = F.avg_pool2d(y, 2)
-        flat = y.flatten(2).transpose(1, 2)
-        y = self.middle(y + self.attention(flat, flat, flat, need_weights=False)[0].transpose(1, 2).reshape(y.shape), time)
-        for block in self.up:
-            y = block(torch.cat([F.interpolate(y, scale_factor=2.0, mode="nearest"), kept.pop()], 1), time)
-        return F.mse_loss(self.leave(y), noise)
-
-
-class Residual(nn.Module):
-    def __init__(self, inner, outer, time):
-        super().__init__()
-        self.first = nn.Sequential(nn.GroupNorm(8, inner), nn.SiLU(), nn.Conv2d(inner, outer, 3, padding=1))
-        self.time = nn.Linear(time, outer)
-        self.second = nn.Sequential(nn.GroupNorm(8, outer), nn.SiLU(), nn.Conv2d(outer, outer, 3, padding=1))
-        self.skip = nn.Conv2d(inner, outer, 1) if inner != outer else nn.Identity()
-
-    def forward(self, x, time):
-        return self.skip(x) + self.second(self.first(x) + self.time(time)[:, :, None, None])
-
-
+    lambda: Loss(Recommender(dense=16, tables=8, rows=2000, width=32, hidden=256)),
+    lambda: (torch.randn(512, 16), torch.randint(0, 2000, (512, 8, 4)), torch.randint(0, 2, (512,)).float()))
 NETWORKS["diffusion_unet"] = (
-    Denoiser, lambda: (torch.randn(4, 3, 32, 32), torch.tensor([3, 50, 300, 700]), torch.randn(4, 3, 32, 32)))
+    lambda: Loss(DiffusionUNet(width=64)),
+    lambda: (torch.randn(4, 3, 32, 32), torch.tensor([3, 50, 300, 700]), torch.randn(4, 3, 32, 32)))
