@@ -26,7 +26,8 @@ NOTHING = 1e-5
 ROUNDING = 2.0 ** -23
 # How far off f32 may be, in times of the framework's own.
 NOISE = 4
-RATE, BETA1, BETA2, DECAY = 1e-4, 0.9, 0.999, 0.01
+# The rate is a number of f32, in which models keep it: in f64, 1e-4 would be another one in the framework, by 3e-8.
+RATE, BETA1, BETA2, DECAY = 2.0**-13, 0.9, 0.999, 0.01
 
 
 class Refused(Exception):
