@@ -3,6 +3,7 @@
 
 #include "runtime/io/Cast.h"
 #include "runtime/io/Tensors.h"
+#include "tools/commands/Checkpoint.h"
 #include "tools/commands/Print.h"
 
 #include <utility>
@@ -17,10 +18,12 @@ Status Averaged::check(const runtime::Model &model,
                                "what was saved");
   for (const artifact::Value &value : model.manifest().values)
     if (value.role == artifact::Role::Param &&
-        model.manifest().findValue(average + "_count:" + value.name))
+        model.manifest().findValue(averageCount(average) + value.name))
       return Status::success();
   return Status::usage("the artifact has no averages " + io::inQuotes(average) +
-                       " of parameters: compile with --" + average);
+                       " of parameters: compile with --" +
+                       (average == averageNames[2] ? "optimizer=" : "") +
+                       average);
 }
 
 Result<Averaged> Averaged::of(runtime::Model &model,
@@ -28,14 +31,14 @@ Result<Averaged> Averaged::of(runtime::Model &model,
   Averaged averaged(model);
   for (const artifact::Value &value : model.manifest().values) {
     if (value.role != artifact::Role::Param ||
-        !model.manifest().findValue(average + "_count:" + value.name))
+        !model.manifest().findValue(averageCount(average) + value.name))
       continue;
-    auto count = model.get(average + "_count:" + value.name);
+    auto count = model.get(averageCount(average) + value.name);
     if (!count)
       return std::move(count).status();
     if (!(count->at(0) > 0))
       continue;
-    auto mean = model.get(average + ":" + value.name);
+    auto mean = model.get(averageState(average) + value.name);
     auto param = model.get(value.name);
     if (!mean || !param)
       return std::move(mean ? param : mean).status();

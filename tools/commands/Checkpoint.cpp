@@ -19,6 +19,21 @@
 #include <utility>
 
 namespace tandem::commands {
+
+/// What the optimizer averages is one of its states.
+static bool isOfOptimizer(std::string_view average) {
+  return average == averageNames[2];
+}
+
+std::string averageState(std::string_view average) {
+  return std::string(average) + (isOfOptimizer(average) ? ".x:" : ":");
+}
+
+std::string averageCount(std::string_view average) {
+  return std::string(average) +
+         (isOfOptimizer(average) ? ".weight_sum:" : "_count:");
+}
+
 namespace {
 
 using artifact::Manifest;
@@ -175,10 +190,10 @@ void noteFresh(const TensorFiles &files, const Manifest &manifest,
 /// counts updates.
 bool hasAverage(const TensorFiles &files, std::string_view average,
                 const std::string &name) {
-  std::string count = std::string(average) + "_count:" + name;
+  std::string count = averageCount(average) + name;
   auto entry = files.entries().find(count);
   if (entry == files.entries().end() || !entry->second.shape.empty() ||
-      !files.entries().contains(std::string(average) + ":" + name))
+      !files.entries().contains(averageState(average) + name))
     return false;
   auto array = files.read(count);
   return array && io::elementAsDouble(array->dtype, array->bytes.data(), 0) > 0;
@@ -190,7 +205,7 @@ std::string nameIn(const TensorFiles &files, const Value &value,
                    const Manifest &manifest, std::string_view average) {
   if (!average.empty() && value.role == Role::Param &&
       hasAverage(files, average, value.name))
-    return std::string(average) + ":" + value.name;
+    return averageState(average) + value.name;
   bool isCount = isOptimizers(value, manifest) &&
                  variableOf(value, manifest) == "step" &&
                  !files.entries().contains(value.name);

@@ -58,9 +58,14 @@ bool isOfModel(const artifact::Value &value,
 Status loadParameters(runtime::Model &model, const std::string &path,
                       const std::string &average = "");
 
-/// The averages of parameters that an artifact can have (compile --ema, --swa),
-/// in states as "ema:w".
-inline constexpr std::string_view averageNames[] = {"ema", "swa"};
+/// The averages of parameters that an artifact can have (compile --ema, --swa,
+/// --optimizer=schedulefree).
+inline constexpr std::string_view averageNames[] = {"ema", "swa",
+                                                    "schedulefree"};
+/// The states that have the average of a parameter, and whether it has one yet:
+/// "ema:" and "ema_count:", before its name.
+std::string averageState(std::string_view average);
+std::string averageCount(std::string_view average);
 
 /// The same of what the file has with the right shape; the rest stays as it is.
 /// `models` are those of this rank: one, or its stages. Returns what that is of

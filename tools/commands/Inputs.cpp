@@ -69,10 +69,10 @@ void ModelOptions::declare(OptionTable &options) {
 
 Option &ModelOptions::declareAverage(OptionTable &options) {
   return options
-      .text("average", "ema|swa", average,
+      .text("average", "ema|swa|schedulefree", average,
             "parameters that have an average over updates (compile --ema, "
-            "--swa) are that")
-      .oneOf({averageNames[0], averageNames[1]});
+            "--swa, --optimizer=schedulefree) are that")
+      .oneOf({averageNames[0], averageNames[1], averageNames[2]});
 }
 
 void ModelOptions::declare(Files &files) const {

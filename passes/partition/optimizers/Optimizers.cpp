@@ -10,7 +10,7 @@ llvm::ArrayRef<OptimizerKind> tandem::optimizerKinds() {
     llvm::SmallVector<OptimizerKind> kinds;
     for (llvm::ArrayRef<OptimizerKind> family :
          {sgdKinds(), adamKinds(), adaptiveKinds(), wholeKinds(),
-          quantizedKinds()})
+          quantizedKinds(), scheduleFreeKinds()})
       llvm::append_range(kinds, family);
     return kinds;
   }();

@@ -114,6 +114,7 @@ llvm::ArrayRef<OptimizerKind> adamKinds();
 llvm::ArrayRef<OptimizerKind> adaptiveKinds();
 llvm::ArrayRef<OptimizerKind> wholeKinds();
 llvm::ArrayRef<OptimizerKind> quantizedKinds();
+llvm::ArrayRef<OptimizerKind> scheduleFreeKinds();
 
 } // namespace tandem
 
