@@ -1,5 +1,7 @@
 //===- CheckOptions.cpp - options against each other and the module -------===//
 #include "compiler/CheckOptions.h"
+#include "compiler/InputTypes.h"
+#include "compiler/Mixup.h"
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
 #include "compiler/Precision.h"
@@ -179,6 +181,17 @@ Status tandem::checkOptions(const CompileOptions &options) {
                                "each other"
                              : "--order=2 and --precision=backward exclude "
                                "each other");
+  }
+  for (const std::string &input : options.inputs)
+    if (Status s = parseInputSpec(input).status(); !s)
+      wrong.push_back("--input: " + s.message());
+  if (!options.mixup.empty()) {
+    if (Status s = parseMixupSpec(options.mixup).status(); !s)
+      wrong.push_back("--mixup: " + s.message());
+    if (options.inference)
+      wrong.emplace_back("--inference and --mixup exclude each other");
+    if (!options.mesh.empty())
+      wrong.emplace_back("--mesh and --mixup exclude each other");
   }
   if (std::string error;
       !options.lora.empty() && !parseLoraSpec(options.lora, error))

@@ -1,6 +1,8 @@
 //===- Compile.cpp - from a model to a lowered module ---------------------===//
 #include "compiler/Compile.h"
 #include "compiler/CheckOptions.h"
+#include "compiler/InputTypes.h"
+#include "compiler/Mixup.h"
 #include "compiler/Nesting.h"
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
@@ -152,6 +154,14 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   if (!module)
     status = Status::failed("'" + path + "' is not a valid module");
   return module;
+}
+
+Status tandem::adaptModel(ModuleOp module, const CompileOptions &options) {
+  // First the rows: what is mixed is what the model takes.
+  StringRef loss = options.loss;
+  Status status =
+      mixRows(module, options.mixup, loss.empty() ? "loss" : loss.str());
+  return status ? changeInputs(module, options.inputs) : status;
 }
 
 /// Params whose names `expression` matches a part of require no gradients.

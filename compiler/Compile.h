@@ -47,6 +47,9 @@ struct CompileOptions {
   /// Types of ops by their paths, and of the backward: `REGEX:f32`,
   /// `backward:f32`.
   std::vector<std::string> precision;
+  /// Inputs that arrive in other types: `x:u8,scale=1/255` (InputTypes.h).
+  std::vector<std::string> inputs;
+  std::string mixup;       ///< `x,labels:alpha=0.2` (Mixup.h); empty: none
   std::string lora;        ///< `.*attn.*:rank=8,alpha=16` (LoraSpec.h); empty
   std::string clip;        ///< `norm:1.0` or `value:0.5` of gradients; empty
   std::string lossScale;   ///< `dynamic` or a number; empty: none
@@ -130,6 +133,10 @@ using Weights = std::map<std::string, TensorPtr>;
 mlir::OwningOpRef<mlir::ModuleOp>
 readModel(const std::string &path, mlir::MLIRContext &context, Status &status,
           const ImportOptions &options = {}, Weights *weights = nullptr);
+
+/// Makes of a model as it was read the one that `options` ask for: inputs of
+/// other types, rows that are mixed. Not to be called again for its result.
+Status adaptModel(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Checks the options that can be checked without a model; the message lists
 /// everything that is wrong.

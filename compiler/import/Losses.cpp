@@ -2,6 +2,7 @@
 #include "compiler/import/Losses.h"
 #include "compiler/functions/Function.h"
 #include "ir/BuildOp.h"
+#include "ir/ops/Composite.h"
 #include "ir/ops/Inference.h"
 #include "runtime/artifact/NearestName.h"
 
@@ -21,7 +22,8 @@ struct LossKind {
 
 static constexpr LossKind kinds[] = {
     {"cross_entropy", "cross_entropy", true,
-     "logits [N, C] or [N, C, d...]; classes, i64 [N, d...]"},
+     "logits [N, C] or [N, C, d...]; classes, i64 [N, d...]; "
+     "',smoothing=N' behind LABELS smooths them"},
     {"nll", "nll_loss", true, "logarithms of probabilities; classes"},
     {"mse", "mse_loss", false, "anything; the same type"},
     {"l1", "l1_loss", false, "anything; the same type"},
@@ -40,7 +42,8 @@ std::vector<std::pair<std::string, std::string>> tandem::lossKinds() {
 
 Result<LossSpec> tandem::parseLoss(const std::string &text) {
   auto [kind, names] = StringRef(text).split(':');
-  auto [output, labels] = names.split(',');
+  auto [output, rest] = names.split(',');
+  auto [labels, more] = rest.split(',');
   SmallVector<std::string_view> known;
   for (const LossKind &one : kinds)
     known.push_back(one.name);
@@ -49,9 +52,25 @@ Result<LossSpec> tandem::parseLoss(const std::string &text) {
     return Status::usage(wrong + " with one of the kinds " +
                          llvm::join(known, ", ") + ", but got '" + kind.str() +
                          "'" + didYouMean(kind, known));
-  if (output.empty() || labels.empty() || labels.contains(','))
-    return Status::usage(wrong + ", but got '" + text + "'");
-  return LossSpec{kind.str(), output.str(), labels.str()};
+  LossSpec spec{kind.str(), output.str(), labels.str()};
+  bool isSmoothed = labels.size() < rest.size();
+  if (output.empty() || labels.empty() ||
+      (isSmoothed && !more.consume_front("smoothing=")))
+    return Status::usage(wrong + (isSmoothed ? "[,smoothing=N]" : "") +
+                         ", but got '" + text + "'");
+  if (!isSmoothed)
+    return spec;
+  if (kind != "cross_entropy")
+    return Status::usage("--loss: smoothing is cross_entropy's, but the loss "
+                         "is " +
+                         kind.str());
+  if (more.find_first_not_of("0123456789.eE+-") != StringRef::npos ||
+      more.getAsDouble(spec.smoothing) ||
+      !(spec.smoothing >= 0 && spec.smoothing <= 1))
+    return Status::usage("--loss: expected smoothing to be from 0 to 1, but "
+                         "got '" +
+                         more.str() + "'");
+  return spec;
 }
 
 /// Brings [N, C, d...] into [N, d..., C], and [N, C, 1, ...] into [N, C].
@@ -104,10 +123,29 @@ Result<LossOperands> tandem::lossOperands(const LossSpec &spec,
   return made;
 }
 
+/// (1 - s) loss + s (mean over the classes of -log softmax(x)), both means over
+/// the rows that count (Szegedy et al., "Rethinking the inception architecture
+/// for computer vision", 2016, as torch.nn.functional.cross_entropy has it).
+static Expr smoothed(const Expr &loss, const Expr &x, const Expr &labels,
+                     double smoothing) {
+  Type type = composite::computeType(x.value);
+  Expr wide = x.cast(type);
+  int64_t classes = x.rank() - 1;
+  Expr shifted = composite::shiftByMax(wide, classes);
+  Expr each = log(exp(shifted).reduceSum(classes)) -
+              shifted.reduceSum(classes) / double(x.dim(classes));
+  Expr isCounted = compare(ComparePredicate::ne, labels, labels.like(-100));
+  SmallVector<int64_t> rows = llvm::to_vector(llvm::seq<int64_t>(0, classes));
+  Expr mean = select(isCounted, each, each.like(0)).reduceSum(rows) /
+              isCounted.cast(type).reduceSum(rows);
+  Expr sum = loss.cast(type) * (1 - smoothing) + mean * smoothing;
+  return sum.cast(loss.type().getElementType());
+}
+
 FailureOr<Value> tandem::buildLoss(OpBuilder &builder, Location loc,
-                                   const std::string &kindName, const Expr &x,
+                                   const LossSpec &spec, const Expr &x,
                                    Value labels) {
-  const LossKind &kind = kindOf(kindName);
+  const LossKind &kind = kindOf(spec.kind);
   std::string op = ("tandem." + kind.function).str();
   if (!RegisteredOperationName::lookup(op, builder.getContext())) {
     auto made = callFunction(builder, loc, kind.function, {x, labels}, {});
@@ -123,5 +161,11 @@ FailureOr<Value> tandem::buildLoss(OpBuilder &builder, Location loc,
   auto made = buildOp(builder, loc, kind.function, {x, labels}, attributes);
   if (failed(made))
     return failure();
-  return (*made)->getResult(0);
+  Value loss = (*made)->getResult(0);
+  if (spec.smoothing == 0)
+    return loss;
+  Expr logits(builder, loc, x);
+  return smoothed(logits.wrap(loss), logits, logits.wrap(labels),
+                  spec.smoothing)
+      .value;
 }

@@ -16,9 +16,12 @@
 
 namespace tandem {
 
-/// `--loss=KIND:OUTPUT,LABELS`.
+/// `--loss=KIND:OUTPUT,LABELS[,smoothing=N]`.
 struct LossSpec {
   std::string kind, output, labels;
+  /// Of cross_entropy: the part of each row's loss that is the mean over all
+  /// classes instead of its label's (PyTorch's label_smoothing).
+  double smoothing = 0;
 };
 
 /// Parses it; Usage if it is not of that form, or the kind is not known.
@@ -41,9 +44,8 @@ Result<LossOperands> lossOperands(const LossSpec &spec, const Expr &output);
 
 /// Makes the loss, or fails with a diagnostic at `loc`.
 mlir::FailureOr<mlir::Value> buildLoss(mlir::OpBuilder &builder,
-                                       mlir::Location loc,
-                                       const std::string &kind, const Expr &x,
-                                       mlir::Value labels);
+                                       mlir::Location loc, const LossSpec &spec,
+                                       const Expr &x, mlir::Value labels);
 
 } // namespace tandem
 

@@ -81,12 +81,47 @@ RowState RowStates::ofArgument(BlockArgument argument) const {
   return constant(llvm::BitVector(rankOf(argument)));
 }
 
+/// The elements of what follows from constants by broadcasts and comparisons;
+/// null if it does not.
+static Attribute constantOf(Value value) {
+  Attribute known;
+  if (matchPattern(value, m_Constant(&known)))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<BroadcastOp, CompareOp>(op))
+    return {};
+  SmallVector<Attribute> operands;
+  for (Value operand : op->getOperands())
+    if (!operands.emplace_back(constantOf(operand)))
+      return {};
+  SmallVector<OpFoldResult> results;
+  if (failed(op->fold(operands, results)) || results.size() != 1)
+    return {};
+  return dyn_cast<Attribute>(results.front());
+}
+
+/// What a select gives whose condition is one and the same for all elements, as
+/// that of what a program does in training alone; null for another op.
+static Value chosenBy(Operation *op) {
+  auto select = dyn_cast<SelectOp>(op);
+  auto condition = select ? dyn_cast_or_null<SplatElementsAttr>(
+                                constantOf(select->getOperand(0)))
+                          : SplatElementsAttr();
+  return condition ? select->getOperand(condition.getSplatValue<bool>() ? 1 : 2)
+                   : Value();
+}
+
 void RowStates::visit(Operation *op) {
   // The body of a loop is visited until nothing changes.
   for (Value result : op->getResults())
     states.erase(result);
   if (auto scan = dyn_cast<ScanOp>(op))
     return visitScan(scan);
+  if (Value chosen = chosenBy(op)) {
+    if (RowState state = of(chosen); !state.is(Kind::Unknown))
+      states[op->getResult(0)] = state;
+    return;
+  }
   bool isConstant = op->getNumRegions() == 0 &&
                     llvm::all_of(op->getOperands(), [&](Value operand) {
                       return of(operand).is(Kind::Constant);

@@ -189,3 +189,29 @@ module @crossing attributes {tandem.phase = "functionalize", tandem.loss = "no"}
     return %cut, %along, %turned, %placed, %interleaved : tensor<4x4x6xf32>, tensor<4x4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<16x6xf32>
   }
 }
+
+// -----
+
+// A choice that a program makes in training alone hid the rows of what it gives
+// otherwise.
+// CHECK-LABEL: module @chosen
+module @chosen attributes {tandem.phase = "functionalize", tandem.loss = "no"} {
+  // CHECK: output "y" {inputs = ["x"], rows = "each"}>
+  // CHECK-SAME: output "loss" {inputs = ["x"], rows = "mean"}>
+  // CHECK-SAME: output "other" {inputs = ["x"]}>
+  func.func @graph(
+      %x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">})
+      -> (tensor<4x6xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<f32> {tandem.role = #tandem.role<output "loss">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "other">}) {
+    %one = tandem.constant dense<1.0> : tensor<f32>
+    %zero = tandem.constant dense<0.0> : tensor<f32>
+    %trains = tandem.compare eq %one, %zero : tensor<f32>
+    %all = tandem.broadcast %trains to [4, 6] along [] : tensor<i1> -> tensor<4x6xi1>
+    %mixed = tandem.reverse %x along [0] : tensor<4x6xf32> -> tensor<4x6xf32>
+    %y = tandem.select %all, %mixed, %x : tensor<4x6xi1>, tensor<4x6xf32>
+    %loss = tandem.mse_loss %y, %x : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<f32>
+    %other = tandem.select %all, %x, %mixed : tensor<4x6xi1>, tensor<4x6xf32>
+    return %y, %loss, %other : tensor<4x6xf32>, tensor<f32>, tensor<4x6xf32>
+  }
+}

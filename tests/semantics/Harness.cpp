@@ -96,7 +96,9 @@ static Compiled compile(const Source &source, bool isTraced,
     return result;
   }
   std::vector<PhaseTime> times;
-  Status status = runPhases(*result.module, options, times);
+  Status status = adaptModel(*result.module, options);
+  if (status)
+    status = runPhases(*result.module, options, times);
   if (!status)
     result.error = status.message() + "\n" + diagnostics;
   return result;
@@ -131,7 +133,8 @@ static std::string artifactOf(const Source &source, bool isTraced,
       capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
       options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
       options.lossScale + "\n" + options.target + "\n" + options.lrSchedule +
-      "\n" + options.amp + "\n" + options.lora + "\n" +
+      "\n" + options.amp + "\n" + options.lora + "\n" + options.mixup + "\n" +
+      llvm::join(options.inputs, "\n") + "\n" +
       llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
       options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +
       (options.inference ? "i" : "") + (options.accumulate ? "a" : "");

@@ -7,19 +7,15 @@
 #include "tools/tandem/CompileFlags.h"
 
 #include "compiler/CheckOptions.h"
+#include "compiler/InputTypes.h"
 #include "compiler/Phases.h"
 #include "compiler/Precision.h"
 #include "compiler/Target.h"
 #include "compiler/import/Losses.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/UserText.h"
-#include "passes/adapters/LoraSpec.h"
-#include "passes/partition/AverageSpec.h"
-#include "passes/partition/BudgetSpec.h"
-#include "passes/partition/ClipSpec.h"
-#include "passes/partition/LossScaleSpec.h"
-#include "passes/partition/OptimizerSpec.h"
 #include "passes/shard/ParallelSpec.h"
+#include "tools/tandem/FlagParts.h"
 #include "tools/tandem/ScheduleTable.h"
 
 using namespace mlir;
@@ -38,10 +34,8 @@ static bool hasKind(std::string_view text, std::string_view kind) {
   return false;
 }
 
-/// The option decides what `phase` does: it has no effect if an earlier one is
-/// the last.
-static Option &actsIn(const OptionTable &table, Option &option,
-                      StringRef phase) {
+Option &commands::actsIn(const OptionTable &table, Option &option,
+                         StringRef phase) {
   static constexpr std::string_view before[] = {
       "stop-after=capture",  "stop-after=functionalize", "stop-after=joint",
       "stop-after=optimize", "stop-after=partition",     "stop-after=plan",
@@ -61,24 +55,7 @@ static Status checkTarget(std::string_view text) {
   return status.code() == Code::Usage ? status : Status::success();
 }
 
-static Status checkBudget(std::string_view text) {
-  std::string error;
-  return parseBudgetSpec(text, error) ? Status::success()
-                                      : Status::usage(error);
-}
-
-/// A check of what option `name` is given, by the parser of that.
-template <typename Parse>
-static ValueCheck checkSpec(const char *name, Parse parse) {
-  return [name, parse](std::string_view text) {
-    std::string error;
-    return parse(text, error) ? Status::success()
-                              : Status::usage(std::string(name) + ": " + error);
-  };
-}
-
-/// A check of a regular expression that option `name` is given.
-static ValueCheck checkRegex(const char *name) {
+ValueCheck commands::checkRegex(const char *name) {
   return [name](std::string_view text) {
     std::string error;
     return isRegex(text, error)
@@ -124,134 +101,16 @@ static Status checkDim(std::string_view text) {
                              std::string(text) + "'");
 }
 
-/// What the optimizer does otherwise for some parameters or at some updates.
-static void declareUpdate(CompileOptions &options, OptionTable &table) {
-  table
-      .text("freeze", "REGEX", options.import.freeze,
-            "parameters that are not trained: the expression matches a part of "
-            "their names. They have no gradients and no states")
-      .check(checkRegex("--freeze"));
-  table
-      .list("group", "REGEX:KEY=VALUE,...", options.groups,
-            "other values of the optimizer's options for parameters whose "
-            "whole names the expression matches: the first group that does "
-            "counts, and the rest of its options is --optimizer's. "
-            "lr_schedule=SCHEDULE, as the last one, is a schedule of its own")
-      .example(".*bias:weight_decay=0")
-      .needs("optimizer", "it is of its options");
-  declareSchedule(table, options.lrSchedule);
-  table
-      .text("ema", "DECAY", options.ema,
-            "an exponential average of each trained parameter in a state "
-            "ema:PARAM, which follows each update ('--average=ema' reads it)")
-      .check(checkSpec("--ema", parseEmaSpec))
-      .example("0.999")
-      .needs("optimizer", "it follows its updates");
-  table
-      .text("swa", "start=N[,every=N]", options.swa,
-            "the mean of each trained parameter after update N and those that "
-            "are every=1 updates apart, in a state swa:PARAM")
-      .check(checkSpec("--swa", parseSwaSpec))
-      .example("start=10,every=5")
-      .needs("optimizer", "it follows its updates");
-}
-
-static void declareTraining(CompileFlags &flags, OptionTable &table) {
-  CompileOptions &options = flags.options;
-  table.group("training");
-  table
-      .text("loss", "NAME", options.loss,
-            "the output to differentiate; of a model in ONNX also "
-            "KIND:OUTPUT,LABELS, which gives it that loss, and an input "
-            "LABELS ('tandem help losses')")
-      .byDefault("'loss'");
-  table
-      .text("optimizer", "NAME[:KEY=VALUE,...]", options.optimizer,
-            "compile an optimizer in: sgd, adamw and others ('tandem help "
-            "optimizers')")
-      .check(checkSpec("--optimizer", parseOptimizerSpec))
-      .completes([] {
-        std::vector<std::string> names;
-        for (const OptimizerKind &kind : optimizerKinds())
-          names.emplace_back(kind.name);
-        return names;
-      })
-      .example("sgd:lr=0.1");
-  table
-      .text("clip", "norm:N|value:N", options.clip,
-            "clip gradients before they are used: all by one factor, so that "
-            "their norm is at most N (an update whose norm is not finite is "
-            "skipped and counted), or each element to [-N, N]")
-      .check(checkSpec("--clip", parseClipSpec))
-      .example("norm:1.0")
-      .needs("optimizer", "gradients are clipped in its update");
-  table
-      .text("loss-scale", "N|dynamic[:KEY=VALUE,...]", options.lossScale,
-            "multiply the loss by N before it is differentiated, and divide "
-            "gradients by it, so that f16 holds them; an update whose "
-            "gradients are not finite is skipped and counted. dynamic begins "
-            "with init=65536, multiplies by backoff=0.5 where one was skipped, "
-            "and by growth=2 after interval=2000 that were not")
-      .check(checkSpec("--loss-scale", parseLossScaleSpec))
-      .example("dynamic")
-      .needs("optimizer", "its update divides by it");
-  table
-      .flag("accumulate", options.accumulate,
-            "add a program `accumulate` that adds a batch's gradients to sums, "
-            "of which the next `step` takes the mean ('train "
-            "--accumulate=K'); each parameter gets a sum in f32")
-      .needs("optimizer", "it uses the sums");
-  declareUpdate(options, table);
-  actsIn(table,
-         table
-             .text("lora", "REGEX:rank=N[,alpha=X]", options.lora,
-                   "train low-rank adapters of the weights whose names the "
-                   "expression matches a part of, and nothing else; alpha: N")
-             .check(checkSpec("--lora", parseLoraSpec))
-             .excludes("freeze", "it freezes all that is no adapter")
-             .example(".*attn.*:rank=8,alpha=16"),
-         "joint");
-  actsIn(table,
-         table
-             .text("partition", "min-cut|default", options.partition,
-                   "what the forward saves for the backward")
-             .oneOf({"min-cut", "default"})
-             .byDefault("min-cut"),
-         "partition");
-  actsIn(table,
-         table
-             .text("memory-budget", "PART|BYTES", options.memoryBudget,
-                   "the most memory that a training step may take: from 0 "
-                   "(the least possible) to 1 (the fastest plan's), or bytes "
-                   "such as 6GiB")
-             .check(checkBudget)
-             .example("0.5")
-             .excludes("partition=default"),
-         "partition");
-  table
-      .text("recompute", "REGEX", options.recompute,
-            "never save what ops compute whose path (as h0.attn.matmul, "
-            "'tandem help paths') the expression matches a part of: compute "
-            "it again")
-      .check(checkRegex("--recompute"));
-  table
-      .text("save", "REGEX", options.save,
-            "save what ops of such paths compute")
-      .check(checkRegex("--save"));
-  table
-      .text("offload", "REGEX", options.offload,
-            "save it in the host's memory, where the target is a GPU")
-      .check(checkRegex("--offload"));
-  table
-      .integer("order", "1|2", flags.order, 1, 2,
-               "how often programs can be differentiated")
-      .byDefault("1")
-      .excludes("precision=backward", "that is of the first backward");
-}
-
 static void declarePrecision(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("precision");
+  table
+      .list("input", "NAME:TYPE[,KEY=VALUE,...]", options.inputs,
+            "an input of floats arrives as u8, i8, u16, i16, f16 or bf16, and "
+            "the program makes (x * scale - mean) / std of it: scale=N or N/N, "
+            "mean and std=N or [N,...], of each index along dimension axis=1")
+      .check(checkParsed("--input", parseInputSpec))
+      .example("x:u8,scale=1/255");
   actsIn(table,
          table
              .text("amp", "bf16|f16", options.amp,
@@ -291,6 +150,7 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
       .excludes("save")
       .excludes("offload")
       .excludes("order")
+      .excludes("mixup", "nothing is trained")
       .excludes("precision=backward", "there is none");
   table
       .flag("prepare", options.prepare,
@@ -323,6 +183,7 @@ static void declareRanks(CompileFlags &flags, OptionTable &table) {
                 "is the fastest")
           .check(checkSpec("--mesh", parseMeshSpec))
           .example("data=2")
+          .excludes("mixup", "a rank does not have the batch's other rows")
           .excludes("order")
           .excludes("prepare")
           .onlyWith("target", "cpu"),

@@ -153,7 +153,11 @@ OwningOpRef<ModuleOp> Session::read(const std::string &path) {
   ImportOptions import = importOptions(path);
   if (!status_)
     return {};
-  return readModel(path, context_, status_, import, &weights_);
+  auto module = readModel(path, context_, status_, import, &weights_);
+  if (!module)
+    return module;
+  status_ = adaptModel(*module, options_);
+  return status_ ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
 std::string Session::summary(const std::string &path) {

@@ -143,6 +143,6 @@ void GraphTranslator::addLoss(Scope &scope) {
                 StringRef(diagnostic.str()).starts_with("unsupported"));
         return success();
       });
-  auto made = buildLoss(builder, loc, spec->kind, operands->x, target);
+  auto made = buildLoss(builder, loc, *spec, operands->x, target);
   loss = succeeded(made) ? *made : Value();
 }

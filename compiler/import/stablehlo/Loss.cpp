@@ -56,7 +56,7 @@ Value ModuleTranslator::addLoss(ArrayRef<Value> made) {
       role = role.with(RoleAttr::kHigh, builder.getI64IntegerAttr(classes));
     labels = addInput(type, role, placeOfName(spec->labels));
   }
-  auto loss = buildLoss(builder, loc, spec->kind, x, labels);
+  auto loss = buildLoss(builder, loc, *spec, x, labels);
   if (succeeded(loss))
     return *loss;
   ++problems;

@@ -206,7 +206,7 @@ void GraphTranslator::addLoss(
                 StringRef(diagnostic.str()).starts_with("unsupported"));
         return success();
       });
-  auto made = buildLoss(builder, loc, spec->kind, operands->x,
+  auto made = buildLoss(builder, loc, *spec, operands->x,
                         ReadOp::create(builder, loc, labels));
   if (succeeded(made))
     outputs.emplace_back("loss", MakeRefOp::create(builder, loc, *made));
