@@ -261,6 +261,18 @@ def RecordRows : ModulePass<"tandem-record-rows"> {
   }];
 }
 
+def HoistSums : FunctionPass<"tandem-hoist-sums"> {
+  let summary = "Computes sums that a loop carries in one op behind it";
+  let description = [{
+    A carry to which each iteration adds a product, or a sum over dimensions, and
+    which nothing else reads: the gradients of a loop's constants. The factors
+    become stacks, and all iterations' products one, which is a longer one.
+    Carries are left alone whose factors would take more memory than the loop
+    adds to them.
+  }];
+  let statistics = [Statistic<"hoisted", "hoisted", "carries that left a loop">];
+}
+
 def ExpandFlow : FunctionPass<"tandem-expand-flow"> {
   let summary = "Replaces branches and loops by ops that compute all of them";
   let description = [{

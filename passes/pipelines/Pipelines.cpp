@@ -100,6 +100,8 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
   // While no op computes two things at once.
   passes.addPass(createRecordRows());
   OpPassManager &program = passes.nest<func::FuncOp>();
+  // While iterations are one op: what is equal in them is hard to find later.
+  program.addPass(createHoistSums());
   program.addPass(createExpandFlow());
   // Before other rewrites, which take it that there are elements.
   program.addPass(createFoldEmptyTensors());
