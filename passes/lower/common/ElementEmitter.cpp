@@ -136,6 +136,7 @@ void ElementEmitter::bind(Value tensor, Leaf leaf) {
 
 void ElementEmitter::bind(Value tensor, Value memref) {
   RankedTensorType type = typeOf(tensor);
+  memrefs[tensor] = memref;
   bind(tensor,
        [this, type, memref](OpBuilder &b, Location loc, const Place &place) {
          AffineExpr position = simplifyIndex(
@@ -218,6 +219,9 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
       return x;
     return scalar::select(b, loc, expand(b, inside), x, fill());
   }
+  if (auto select = dyn_cast<SelectOp>(op); select && choosesReads)
+    if (Value x = emitChosen(b, select, place))
+      return x;
   if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
     SmallVector<Value> x;
     for (Value operand : op->getOperands())

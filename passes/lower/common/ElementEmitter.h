@@ -35,6 +35,11 @@ public:
   /// stands under their condition.
   void bind(mlir::Value tensor, Leaf leaf);
 
+  /// What is concatenated of many tensors is read by one load, through a
+  /// pointer that the index along the concatenation chooses. For loops in which
+  /// that index is not the innermost one's.
+  void chooseReads() { choosesReads = true; }
+
   /// Code from here on stands inside loops with these indices, `ivs[i]` in
   /// [0, sizes[i]); forgets the elements emitted so far.
   void enter(mlir::ValueRange ivs, llvm::ArrayRef<int64_t> sizes);
@@ -67,9 +72,17 @@ private:
                            const Place &place);
   mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf, mlir::Type compute,
                        const Place &place);
+  mlir::Value emitChosen(mlir::OpBuilder &b, SelectOp select,
+                         const Place &place);
+  /// Of several memrefs of one type, that of number `index`, which is at least
+  /// `first`.
+  mlir::Value choose(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> memrefs,
+                     mlir::Value index, int64_t first);
 
   mlir::Location loc;
+  bool choosesReads = false;
   llvm::DenseMap<mlir::Value, Leaf> leaves;
+  llvm::DenseMap<mlir::Value, mlir::Value> memrefs; ///< of bound tensors
   llvm::SmallVector<mlir::Value> ivs;
   llvm::SmallVector<int64_t> sizes;
   llvm::DenseMap<mlir::Value,

@@ -74,6 +74,7 @@ LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, OpBuilder &b,
   for (auto [argument, memref] :
        llvm::zip_equal(region.getArguments(), body.inputs))
     elements.bind(argument, memref);
+  elements.chooseReads();
   ivs.resize(this->nest.sizes.size());
 }
 

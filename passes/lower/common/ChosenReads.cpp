@@ -1,0 +1,153 @@
+//===- ChosenReads.cpp - elements of what is concatenated of many tensors -===//
+//
+// A concatenation is a chain of selects by the index along it:
+//
+//   select(i < 1, pad(x0), select(i < 2, pad(x1), ...))
+//
+// Emitted as it stands, each element asks for all of the tensors. Where the
+// index of one loop alone says which tensor is read, at a position in it that
+// does not depend on that index, the tensor's pointer is chosen instead:
+// outside of the loops further in, which then have one load.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/lower/common/ElementEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tandem;
+using namespace tandem::lower;
+
+/// A switch of a few is LLVM's business, and as many pointers as this are too
+/// many to choose among.
+static constexpr int64_t kFewest = 5, kMost = 1024;
+
+static RankedTensorType typeOf(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+/// Whether an index of a constant place is below a splat, of `iota < splat`.
+static std::optional<bool> holdsAt(Value condition, const Place &place) {
+  auto test = condition.getDefiningOp<CompareOp>();
+  if (!test || test.getPredicate() != ComparePredicate::lt)
+    return std::nullopt;
+  auto iota = test.getLhs().getDefiningOp<IotaOp>();
+  auto bound = test.getRhs().getDefiningOp<ConstantOp>();
+  auto number =
+      bound ? dyn_cast_or_null<IntegerAttr>(bound.getSplat()) : IntegerAttr();
+  if (!iota || !number || !number.getType().isSignlessInteger())
+    return std::nullopt;
+  auto at = dyn_cast<AffineConstantExpr>(place.index[iota.getDim()]);
+  if (!at)
+    return std::nullopt;
+  return at.getValue() < number.getInt();
+}
+
+namespace {
+/// An element of a bound tensor.
+struct Read {
+  Value tensor;
+  Place place;
+  AffineExpr position; ///< of the place, row-major
+};
+} // namespace
+
+/// The element that a place shows whose deciding index is known.
+static std::optional<Read> readAt(Value tensor, Place place,
+                                  ArrayRef<int64_t> sizes,
+                                  const llvm::DenseMap<Value, Value> &memrefs) {
+  while (!memrefs.contains(tensor)) {
+    Operation *op = tensor.getDefiningOp();
+    if (!op)
+      return std::nullopt;
+    if (auto select = dyn_cast<SelectOp>(op)) {
+      std::optional<bool> isFirst = holdsAt(select->getOperand(0), place);
+      if (!isFirst)
+        return std::nullopt;
+      tensor = select->getOperand(*isFirst ? 1 : 2);
+      continue;
+    }
+    auto view = dyn_cast<ViewOpInterface>(op);
+    Place source;
+    SmallVector<IndexGuard> inside;
+    if (!view || !throughView(view, place, sizes, source, inside) ||
+        !inside.empty())
+      return std::nullopt;
+    tensor = op->getOperand(0);
+    place = source;
+  }
+  if (!place.guards.empty())
+    return std::nullopt;
+  AffineExpr position = simplifyIndex(
+      linearize(place.index, typeOf(tensor).getShape(), tensor.getContext()),
+      sizes);
+  return Read{tensor, std::move(place), position};
+}
+
+/// The loop whose index alone decides the condition.
+static std::optional<unsigned> decidingLoop(Value condition,
+                                            const Place &place) {
+  auto test = condition.getDefiningOp<CompareOp>();
+  auto iota = test ? test.getLhs().getDefiningOp<IotaOp>() : IotaOp();
+  if (!iota)
+    return std::nullopt;
+  std::optional<unsigned> loop;
+  bool isOne = true;
+  place.index[iota.getDim()].walk([&](AffineExpr part) {
+    if (auto dim = dyn_cast<AffineDimExpr>(part)) {
+      isOne &= !loop || *loop == dim.getPosition();
+      loop = dim.getPosition();
+    }
+  });
+  return isOne ? loop : std::nullopt;
+}
+
+Value ElementEmitter::choose(OpBuilder &b, ArrayRef<Value> memrefs, Value index,
+                             int64_t first) {
+  if (llvm::all_equal(memrefs))
+    return memrefs[0];
+  auto half = static_cast<int64_t>(memrefs.size() / 2);
+  Value low = choose(b, memrefs.take_front(half), index, first);
+  Value high = choose(b, memrefs.drop_front(half), index, first + half);
+  Value bound = arith::ConstantIndexOp::create(b, loc, first + half);
+  Value isLow =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, bound);
+  return arith::SelectOp::create(b, loc, isLow, low, high);
+}
+
+Value ElementEmitter::emitChosen(OpBuilder &b, SelectOp select,
+                                 const Place &place) {
+  // Where every loop's index is known, nothing is left to choose.
+  if (holdsAt(select->getOperand(0), place))
+    if (auto read = readAt(select.getResult(), place, sizes, memrefs))
+      return emit(b, read->tensor, read->place);
+  std::optional<unsigned> loop = decidingLoop(select->getOperand(0), place);
+  if (!loop || *loop + 1 >= sizes.size() || !place.guards.empty() ||
+      sizes[*loop] < kFewest || sizes[*loop] > kMost)
+    return {};
+  SmallVector<Read> reads;
+  for (int64_t i = 0; i < sizes[*loop]; ++i) {
+    Place known;
+    AffineExpr dim = b.getAffineDimExpr(*loop);
+    for (AffineExpr expr : place.index)
+      known.index.push_back(
+          simplifyIndex(expr.replace(dim, b.getAffineConstantExpr(i)), sizes));
+    auto read = readAt(select.getResult(), known, sizes, memrefs);
+    if (!read || (!reads.empty() && read->position != reads[0].position) ||
+        typeOf(read->tensor).getNumElements() !=
+            typeOf(reads.empty() ? read->tensor : reads[0].tensor)
+                .getNumElements())
+      return {};
+    reads.push_back(*read);
+  }
+  SmallVector<Value> flat;
+  for (const Read &read : reads) {
+    Value memref = memrefs.lookup(read.tensor);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(memref);
+    flat.push_back(flatten(b, loc, memref));
+  }
+  Value chosen = choose(b, flat, ivs[*loop], 0);
+  return loadElement(b, loc, typeOf(select.getResult()).getElementType(),
+                     chosen, expand(b, reads[0].position));
+}
