@@ -7,6 +7,7 @@
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
 #include "ir/Signature.h"
+#include "passes/plan/Parts.h"
 #include "runtime/artifact/View.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -61,14 +62,16 @@ private:
   Status addCollective(CollectiveOpInterface op, am::Program &program);
   Result<int64_t> kernelIndex(LaunchOp launch);
   Result<int64_t> bufferOf(Value value, am::Program &program);
-  int64_t bufferIndex(am::Program &program, const am::Buffer &buffer);
+  int64_t bufferIndex(am::Program &program, const am::Buffer &buffer,
+                      bool isPart = false);
 
   ModuleOp code;   ///< the first size's, which has all kernels
   ModuleOp module; ///< of the size at hand
   am::ArtifactWriter &writer;
   am::Manifest manifest;
   /// The numbers of the current program's buffers.
-  std::map<std::tuple<am::Buffer::Place, int64_t, int64_t, int64_t>, int64_t>
+  std::map<std::tuple<bool, am::Buffer::Place, int64_t, int64_t, int64_t>,
+           int64_t>
       buffers;
   llvm::StringSet<> inputs, outputs; ///< the names that `values` has
   llvm::StringMap<int64_t> kernels;
@@ -102,10 +105,11 @@ void ManifestBuilder::addValues() {
         addValue(role, cast<RankedTensorType>(type));
 }
 
+/// A part never shares a buffer with a value that once lies in its place.
 int64_t ManifestBuilder::bufferIndex(am::Program &program,
-                                     const am::Buffer &buffer) {
+                                     const am::Buffer &buffer, bool isPart) {
   auto [it, isNew] = buffers.try_emplace(
-      {buffer.place, buffer.index, buffer.offset, buffer.bytes},
+      {isPart, buffer.place, buffer.index, buffer.offset, buffer.bytes},
       program.buffers.size());
   if (isNew)
     program.buffers.push_back(buffer);
@@ -115,10 +119,11 @@ int64_t ManifestBuilder::bufferIndex(am::Program &program,
 Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return bufferIndex(program, am::Buffer::argument(argument.getArgNumber()));
-  Operation *op = value.getDefiningOp();
-  if (auto view = dyn_cast<ViewOpInterface>(op); view && view.isFree())
-    return bufferOf(op->getOperand(0), program);
   int64_t bytes = byteSize(cast<RankedTensorType>(value.getType()));
+  Shown shown = shownBy(value);
+  if (!shown.isPart && shown.source != value)
+    return bufferOf(shown.source, program);
+  auto *op = shown.source.getDefiningOp();
   if (auto constant = dyn_cast<ConstantOp>(op)) {
     auto [it, isNew] = constants.insert({constant.getValue(), 0});
     if (isNew) {
@@ -130,7 +135,7 @@ Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
   BufferAttr place;
   if (auto launch = dyn_cast<LaunchOp>(op))
     place = cast<BufferAttr>(
-        launch.getBuffers()[cast<OpResult>(value).getResultNumber()]);
+        launch.getBuffers()[cast<OpResult>(shown.source).getResultNumber()]);
   else if (isHostCopy(op) || isCollective(op))
     place = op->getAttrOfType<BufferAttr>(key::kBuffer);
   if (!place)
@@ -139,10 +144,12 @@ Result<int64_t> ManifestBuilder::bufferOf(Value value, am::Program &program) {
                           op->getName().getStringRef().str() + "'");
   switch (place.getPlace()) {
   case BufferPlace::Arena:
-    return bufferIndex(program,
-                       isa<ToHostOp>(op)
-                           ? am::Buffer::host(place.getPosition(), bytes)
-                           : am::Buffer::arena(place.getPosition(), bytes));
+    return bufferIndex(
+        program,
+        isa<ToHostOp>(op)
+            ? am::Buffer::host(place.getPosition(), bytes)
+            : am::Buffer::arena(place.getPosition() + shown.offset, bytes),
+        shown.isPart);
   case BufferPlace::Argument:
     return bufferIndex(program, am::Buffer::argument(place.getPosition()));
   case BufferPlace::Result:

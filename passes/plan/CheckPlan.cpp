@@ -9,6 +9,7 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Pack.h"
+#include "passes/plan/Parts.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlannedSteps.h"
 #include "passes/plan/Storage.h"
@@ -64,6 +65,7 @@ private:
   void free(Value value);
   void checkStep(size_t k);
   void checkWorkspace(size_t k);
+  void checkParts(const PlannedStep &step);
   void checkHostCopy(const PlannedStep &step);
   void checkChoices(const PlannedStep &step);
   /// The value that result `r` of step `k` overwrites; null if there is none.
@@ -102,7 +104,7 @@ private:
 void PlanChecker::findReaders() {
   for (auto [k, step] : llvm::enumerate(steps))
     for (Value input : step.op->getOperands())
-      last[throughFreeViews(input)] = k;
+      last[shownBy(input).source] = k;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
     last[throughFreeViews(value)] = steps.size();
 }
@@ -176,10 +178,22 @@ void PlanChecker::checkWorkspace(size_t k) {
   ends[0] = std::max(ends[0], begin + aligned(step.workspaceBytes));
 }
 
+/// Only values in the arena have parts with places.
+void PlanChecker::checkParts(const PlannedStep &step) {
+  for (Value input : step.op->getOperands()) {
+    Shown shown = shownBy(input);
+    BufferAttr place = placeOf(shown.source);
+    if (shown.isPart && (!place || place.getPlace() != BufferPlace::Arena))
+      error(step.op) << "expected to read parts of values in the arena alone, "
+                        "but got a part of "
+                     << shown.source.getType() << " outside of it";
+  }
+}
+
 /// Only a copy leads to the host's memory, or away from it.
 void PlanChecker::checkHostCopy(const PlannedStep &step) {
   for (Value input : step.op->getOperands()) {
-    Value source = throughFreeViews(input);
+    Value source = shownBy(input).source;
     bool isThere = isOnHost(source) || source.getDefiningOp<ToHostOp>();
     if (isThere == step.isToDevice)
       continue;
@@ -194,7 +208,7 @@ void PlanChecker::checkChoices(const PlannedStep &step) {
   if (!step.hasChoices)
     return;
   auto check = [&](Value value) {
-    BufferAttr place = placeOf(throughFreeViews(value));
+    BufferAttr place = placeOf(shownBy(value).source);
     if (place && place.getPlace() == BufferPlace::Argument &&
         bytesOf(value) != bytesOf(func.getArgument(place.getPosition())))
       error(step.op) << "expected a value of the size of " << place
@@ -211,7 +225,7 @@ Value PlanChecker::overwritten(size_t k, unsigned r) {
       step.inPlace, [&](InPlacePair one) { return one.first == r; });
   if (pair == step.inPlace.end())
     return {};
-  Value source = throughFreeViews(step.op->getOperand(pair->second));
+  Value source = shownBy(step.op->getOperand(pair->second)).source;
   auto refuse = [&](const Twine &why) {
     error(step.op) << "expected result #" << r << " not to overwrite input #"
                    << pair->second << ": " << why;
@@ -220,7 +234,7 @@ Value PlanChecker::overwritten(size_t k, unsigned r) {
   if (last[source] != k)
     return refuse("it is read later");
   if (llvm::count_if(step.op->getOperands(), [&](Value input) {
-        return throughFreeViews(input) == source;
+        return shownBy(input).source == source;
       }) != 1)
     return refuse("the kernel reads it twice");
   if (placeOf(source) != step.places[r])
@@ -331,6 +345,7 @@ void PlanChecker::checkStep(size_t k) {
     dying.erase(dying.begin());
   }
   checkWorkspace(k);
+  checkParts(step);
   checkHostCopy(step);
   for (unsigned r = 0, n = step.op->getNumResults(); r < n; ++r)
     place(k, r);

@@ -142,6 +142,17 @@ def ChooseNonTemporalStores : FunctionPass<"tandem-choose-non-temporal-stores"> 
   let statistics = [Statistic<"chosen", "chosen", "results past the caches">];
 }
 
+def NarrowInputs : FunctionPass<"tandem-narrow-inputs"> {
+  let summary = "Hands kernels the parts of values that they read";
+  let description = [{
+    A kernel that reads one contiguous part of a value in the arena gets a
+    `tandem.slice` in front of it instead, which costs nothing: its buffer begins
+    where the part does. Kernels that differ in the part alone, as those of a
+    loop's iterations do, are then equal.
+  }];
+  let statistics = [Statistic<"narrowed", "narrowed", "inputs that became parts">];
+}
+
 def CheckPlan : FunctionPass<"tandem-check-plan"> {
   let summary = "Refuses a plan in which values that live at once overlap";
   let description = [{

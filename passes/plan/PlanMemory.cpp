@@ -5,6 +5,7 @@
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
+#include "passes/plan/KernelBytes.h"
 #include "passes/plan/Libraries.h"
 #include "passes/plan/Pack.h"
 #include "passes/plan/Storage.h"
@@ -34,7 +35,12 @@ struct Life {
   bool isWorkspace = false; ///< of a library's call
   bool isCopied = false;    ///< whole, instead of a kernel that may not run
   bool isOnHost = false;
+  bool isCut = false; ///< read in many parts, which only the arena has
 };
+
+/// From so many readers of a part of a value on, that their code is shared
+/// (NarrowInputs.cpp) is worth the value's bytes.
+constexpr int64_t kManyParts = 8;
 
 /// A saved value that may be overwritten, and when there is something in it.
 struct Donated {
@@ -77,6 +83,7 @@ private:
   /// Sources (arguments, constants, kernel results; never views): the kernels
   /// that read them, rising.
   DenseMap<Value, SmallVector<int64_t>> readers;
+  DenseMap<Value, int64_t> partReaders; ///< kernels that read a part alone
   DenseMap<Value, BufferAttr> places;
   DenseMap<Value, unsigned> lifeOf;
   std::vector<Life> lives;
@@ -94,10 +101,14 @@ void Planner::findLifetimes() {
   for (size_t k = 0; k < kernels.size(); ++k) {
     auto index = static_cast<int64_t>(k);
     KernelOp kernel = kernels[k];
-    for (Value input : kernel.getInputs()) {
-      SmallVector<int64_t> &list = readers[throughFreeViews(input)];
+    for (auto [input, argument] :
+         llvm::zip_equal(kernel.getInputs(), kernel.getBody().getArguments())) {
+      Value source = throughFreeViews(input);
+      SmallVector<int64_t> &list = readers[source];
       if (list.empty() || list.back() != index)
         list.push_back(index);
+      if (source.getDefiningOp() && bytesRead(argument) < bytesOf(input))
+        ++partReaders[source];
     }
   }
 }
@@ -223,6 +234,7 @@ void Planner::placeInArena() {
       lifeOf[result] = lives.size();
       lives.push_back({bytes, static_cast<int64_t>(k), last});
       lives.back().isOnHost = isOnHost(result);
+      lives.back().isCut = partReaders.lookup(result) >= kManyParts;
     }
   }
 }
@@ -268,7 +280,8 @@ void Planner::assignOffsets() {
   std::vector<PackedBlock> blocks[2];
   for (unsigned i : order) {
     Life &life = lives[i];
-    if (!life.isWorkspace && !life.isOnHost && placeInDonated(life))
+    if (!life.isWorkspace && !life.isOnHost && !life.isCut &&
+        placeInDonated(life))
       continue;
     packed[life.isOnHost].push_back(i);
     blocks[life.isOnHost].push_back(

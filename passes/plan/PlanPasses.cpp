@@ -34,6 +34,8 @@ void tandem::addMemoryPasses(OpPassManager &program) {
   program.addPass(createPlanMemory());
   // What overwrites what, and lies beside what, is known.
   program.addPass(createChooseNonTemporalStores());
+  // What lies in the arena, where any part of it has an address.
+  program.addPass(createNarrowInputs());
   program.addPass(createCheckPlan());
 }
 

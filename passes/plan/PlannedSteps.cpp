@@ -6,6 +6,7 @@
 #include "passes/plan/Collectives.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Libraries.h"
+#include "passes/plan/Parts.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -96,8 +97,7 @@ tandem::plannedSteps(func::FuncOp func, SymbolTableCollection &symbols) {
   std::vector<PlannedStep> steps;
   bool isRight = true;
   for (Operation &op : func.getBody().front().without_terminator()) {
-    auto view = dyn_cast<ViewOpInterface>(&op);
-    if (isa<ConstantOp>(op) || (view && view.isFree()))
+    if (isa<ConstantOp>(op) || isFreeOrPart(&op))
       continue;
     if (isa<KernelOp, LaunchOp>(op) || standsAlone(&op)) {
       isRight &= succeeded(read(&op, symbols, steps.emplace_back()));
@@ -105,7 +105,7 @@ tandem::plannedSteps(func::FuncOp func, SymbolTableCollection &symbols) {
     }
     isRight = false;
     op.emitOpError() << "expected a kernel, a launch, a copy, a collective, "
-                        "a constant or a free view";
+                        "a constant, a free view or a part";
   }
   if (!isRight)
     return failure();

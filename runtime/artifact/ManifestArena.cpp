@@ -1,9 +1,10 @@
 //===- ManifestArena.cpp - rules of what lies in the arena at once --------===//
 //
 // Part of `validate`: a launch reads from the arena (or the host's memory) what
-// an earlier one wrote there, whole, and nobody has overwritten since. Each
-// value has a buffer of its own in the manifest's list, or shares one with
-// values that come after it; so bytes that change hands tell that two live
+// an earlier one wrote there and nobody has overwritten since: a value, or a
+// part of one that is still whole. Each value has a buffer of its own in the
+// manifest's list, or shares one with values that come after it, and parts have
+// buffers that nobody writes to; so bytes that change hands tell that two live
 // values overlap.
 //
 //===----------------------------------------------------------------------===//
@@ -24,6 +25,11 @@ public:
       : program(program), at(at), problems(problems) {}
 
   void run() {
+    isWritten.resize(program.buffers.size());
+    for (const Launch &launch : program.launches)
+      for (int64_t position : launch.writes)
+        if (int64_t buffer = placed(launch, position); buffer >= 0)
+          isWritten[buffer] = true;
     for (size_t l = 0; l < program.launches.size(); ++l)
       checkLaunch(static_cast<int64_t>(l), program.launches[l]);
   }
@@ -58,6 +64,13 @@ private:
     return isThere && isRange ? number : -1;
   }
 
+  /// True if nobody has overwritten a part of the piece.
+  bool isWhole(const Space::value_type &piece) const {
+    const Buffer &buffer = program.buffers[piece.second.buffer];
+    return piece.first == buffer.offset &&
+           piece.second.end == buffer.offset + buffer.bytes;
+  }
+
   void checkRead(int64_t number, const std::string &at) {
     const Buffer &buffer = program.buffers[number];
     Space &space = spaceOf(buffer);
@@ -67,7 +80,10 @@ private:
     bool isThere = piece != space.end() && piece->first == buffer.offset &&
                    piece->second.end == buffer.offset + buffer.bytes &&
                    piece->second.buffer == number;
-    if (isThere)
+    bool isPart = !isWritten[number] && piece != space.end() &&
+                  isWhole(*piece) && piece->first <= buffer.offset &&
+                  piece->second.end - buffer.bytes >= buffer.offset;
+    if (isThere || isPart)
       return;
     // Who has bytes of it, if anybody.
     if (piece != space.end() && piece->second.end <= buffer.offset)
@@ -172,7 +188,8 @@ private:
   const Program &program;
   const std::string &at;
   ManifestProblems &problems;
-  Space spaces[2]; ///< the arena, the host's memory
+  Space spaces[2];             ///< the arena, the host's memory
+  std::vector<bool> isWritten; ///< of each buffer; those of parts never are
 };
 
 } // namespace

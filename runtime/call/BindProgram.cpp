@@ -208,32 +208,50 @@ private:
   /// the artifact says so. One that has a choice for what is undefined (a sum
   /// of norms) says itself what it needs.
   void bindGradients() {
-    std::vector<std::set<int>> madeFrom(program.buffers.size());
-    for (size_t b = 0; b < program.buffers.size(); ++b)
-      if (const Buffer &buffer = program.buffers[b];
-          buffer.place == Buffer::Place::Argument &&
-          program.arguments[buffer.index].role == Role::Grad)
-        madeFrom[b] = {static_cast<int>(buffer.index)};
+    std::set<int> gradients;
+    for (size_t a = 0; a < program.arguments.size(); ++a)
+      if (program.arguments[a].role == Role::Grad)
+        gradients.insert(static_cast<int>(a));
+    if (gradients.empty())
+      return;
+    // What was written, in order, and the gradients that it was made from.
+    std::vector<std::pair<int64_t, std::set<int>>> written;
+    auto madeFrom = [&](int64_t number) -> std::set<int> {
+      const Buffer &buffer = program.buffers[number];
+      for (size_t w = written.size(); w-- > 0;)
+        if (written[w].first == number ||
+            meet(program.buffers[written[w].first], buffer))
+          return written[w].second;
+      int index = static_cast<int>(buffer.index);
+      if (buffer.place == Buffer::Place::Argument && gradients.count(index))
+        return {index};
+      return {};
+    };
     for (size_t l = 0; l < program.launches.size(); ++l) {
       const artifact::Launch &launch = program.launches[l];
       std::set<int> from;
       for (int64_t position : launch.reads) {
         if (!launch.choices.empty())
           break;
-        const std::set<int> &of = madeFrom[launch.buffers[position]];
-        from.insert(of.begin(), of.end());
+        from.merge(madeFrom(launch.buffers[position]));
       }
       for (int gradient : from)
         if (!asksFor(bound.cases[l].needs, gradient))
           bound.cases[l].needs.push_back({gradient});
       for (int64_t position : launch.writes) {
         int64_t buffer = launch.buffers[position];
-        madeFrom[buffer] = from;
+        written.push_back({buffer, from});
         for (size_t r = 0; r < program.results.size(); ++r)
           if (isBufferOf(program.buffers[buffer], static_cast<int>(r)))
             bound.results[r].needs = bound.cases[l].needs;
       }
     }
+  }
+
+  /// True of a value in the arena and a part of it.
+  static bool meet(const Buffer &a, const Buffer &b) {
+    return a.place == Buffer::Place::Arena && a.place == b.place &&
+           a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
   }
 
   bool isBufferOf(const Buffer &buffer, int result) const {

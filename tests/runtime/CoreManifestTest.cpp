@@ -144,6 +144,15 @@ TEST_P(ManifestRule, IsChecked) {
       << status.message();
 }
 
+/// The step's gradient of w is the first half of a larger value.
+void readPart(Manifest &m) {
+  Program &step = m.programs[4];
+  step.arenaBytes = 384;
+  step.buffers[9] = Buffer::arena(256, 128);
+  step.buffers.push_back(Buffer::arena(256, 64));
+  step.launches[5].buffers[1] = 12;
+}
+
 // Programs: 0 evaluate, 1 forward, 2 backward, 3 update, 4 step.
 const Row rows[] = {
     {"TargetKind", [](Manifest &m) { m.target.kind = ""; }, "/target/kind"},
@@ -329,6 +338,24 @@ const Row rows[] = {
        m.programs[4].buffers[10].offset = 128;
      },
      "/programs/4/launches/3: expected buffers 9 and 10 apart"},
+    {"ArenaPartOfWhatIsOverwritten",
+     [](Manifest &m) {
+       readPart(m);
+       m.programs[4].buffers[10].offset = 320;
+     },
+     "/programs/4/launches/5/reads/1: expected buffer 12 to hold what was "
+     "written to it, but launch 3 has written to buffer 9 there"},
+    {"ArenaPartBehindTheEnd",
+     [](Manifest &m) {
+       readPart(m);
+       m.programs[4].buffers[12].offset = 384;
+     },
+     "/programs/4/launches/5/reads/1: expected buffer 12 to hold what was "
+     "written to it, but no launch has"},
+    {"ArenaOverwrittenByALargerOne",
+     [](Manifest &m) { m.programs[4].buffers[10] = Buffer::arena(128, 128); },
+     "/programs/4/launches/5/reads/1: expected buffer 9 to hold what was "
+     "written to it, but launch 4 has written to buffer 10 there"},
     {"ConstantBounds",
      [](Manifest &m) { m.programs[4].buffers[11].bytes = 256; },
      "/programs/4/buffers/11/bytes: expected 0 to 128"},
@@ -409,6 +436,12 @@ INSTANTIATE_TEST_SUITE_P(Rows, ManifestRule, ::testing::ValuesIn(rows),
                          [](const auto &info) {
                            return std::string(info.param.name);
                          });
+
+TEST(Manifest, PartsOfValuesInTheArenaAreRead) {
+  Manifest m = regression();
+  readPart(m);
+  EXPECT_TRUE(validate(m, 128).ok()) << validate(m, 128).message();
+}
 
 TEST(Manifest, ReportsAreKept) {
   Manifest m = regression();

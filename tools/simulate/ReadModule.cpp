@@ -10,6 +10,7 @@
 #include "passes/plan/Collectives.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
+#include "passes/plan/Parts.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -53,7 +54,7 @@ static am::Buffer bufferFrom(BufferAttr place, int64_t bytes) {
 }
 
 int64_t Reader::bufferOf(Value value, am::Program &program) {
-  value = throughFreeViews(value);
+  value = shownBy(value).source;
   auto [it, isNew] = buffers.try_emplace(value, 0);
   if (!isNew)
     return it->second;

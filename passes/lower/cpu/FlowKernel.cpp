@@ -12,6 +12,7 @@
 #include "passes/lower/common/ChooseMethods.h"
 #include "passes/lower/cpu/ChooseMethod.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/Parts.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/PlanPasses.h"
 
@@ -74,7 +75,8 @@ FailureOr<func::FuncOp> lower::cpu::planRegion(ModuleOp module, Region &region,
 }
 
 static FailureOr<FlowBuffer> bufferOf(Value value) {
-  value = throughFreeViews(value);
+  auto [source, offset, isPart] = shownBy(value);
+  value = source;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return FlowBuffer{FlowBuffer::In::Argument, argument.getArgNumber()};
   auto kernel = value.getDefiningOp<KernelOp>();
@@ -92,7 +94,7 @@ static FailureOr<FlowBuffer> bufferOf(Value value) {
   case BufferPlace::Result:
     return FlowBuffer{FlowBuffer::In::Result, position};
   case BufferPlace::Arena:
-    return FlowBuffer{FlowBuffer::In::Arena, position};
+    return FlowBuffer{FlowBuffer::In::Arena, position + offset};
   case BufferPlace::Constant:
     break;
   }
