@@ -2,12 +2,8 @@
 # cuda-ranks.sh BIN EXAMPLES MPI - X02, X15, X17: sharded training on GPUs of the
 # emulator, over processes of MPI and over those that a launcher as torchrun
 # starts. MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
+source "$(dirname "$0")/over-ranks.sh"
 export TANDEM_EMULATOR_DEVICES=2 TANDEM_NCCL_DEVICE=cuda-emu
 for plan in ddp fsdp; do
   expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o "$plan.tdm" \

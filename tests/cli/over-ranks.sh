@@ -1,7 +1,21 @@
-# over-ranks.sh - sourced by tests of several processes, behind expect.sh: they
-# have set $bin and $mpi (mpi.sh, which runs a program in processes).
+# over-ranks.sh - sourced by tests of several processes, instead of expect.sh.
+# Their arguments are BIN EXAMPLES MPI, where MPI (mpi.sh) runs a program in
+# processes; they begin in an empty folder.
+source "$(dirname "$0")/expect.sh"
+# shellcheck disable=SC2034 # What scripts use.
+bin=$1 examples=$2 digits=$2/digits data=$2/digits/data mpi=$3
+# shellcheck disable=SC2034
+digitRows=(--data x=@"$data/train_images.npy" --data
+  labels=@"$data/train_labels.npy")
+cd "$work" || exit 1
 command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
 [ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
+
+# compile ARTIFACT MODEL [options]: with the optimizer of these tests.
+compile() {
+  expect 0 '' "$bin/tandem" compile "$2" -o "$1.tdm" --optimizer=adamw:lr=2e-3 \
+    "${@:3}"
+}
 
 # over RANKS COMMAND...: runs it in so many processes, or here.
 over() {

@@ -3,20 +3,14 @@
 # are reduced once, and a training that stops between them goes on: on the same
 # mesh with the same bits, on another one and on one process within rounding.
 # MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
-rows=(--data x=@"$data/train_images.npy" --data
-  labels=@"$data/train_labels.npy" --accumulate=3)
+source "$(dirname "$0")/over-ranks.sh"
+rows=("${digitRows[@]}" --accumulate=3)
 
 compile() { # ARTIFACT [options]
   expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o "$1.tdm" \
     --optimizer=adamw:lr=2e-3 --accumulate --clip=norm:1 "${@:2}"
 }
-examples=$2
 compile one
 # 7 updates, then 2 batches, then the rest.
 over 1 train one.tdm "${rows[@]}" --seed 0 --steps 30 --log one.jsonl \

@@ -3,16 +3,11 @@
 # processes, under each plan that cuts over an axis of data. Two runs give the
 # same bits; two ranks, four and one go on from a checkpoint of four; each row is
 # predicted once, in its order. MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
+source "$(dirname "$0")/over-ranks.sh"
 expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o one.tdm \
   --optimizer=adamw:lr=2e-3
-rows=(--data x=@"$data/train_images.npy" --data
-  labels=@"$data/train_labels.npy" --seed 0)
+rows=("${digitRows[@]}" --seed 0)
 
 over 1 train one.tdm "${rows[@]}" --steps 20 --log one.jsonl \
   --save one.safetensors

@@ -3,14 +3,10 @@
 # each rank. It has the bytes that one file has, is loaded by any number of
 # ranks, and is the old one or the new one whenever a rank dies while it is
 # saved. MPI runs a program in processes; DIE is preloaded (DieAt.c).
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 examples=$2 data=$2/digits/data mpi=$3 die=$4
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
-rows=(--data x=@"$data/train_images.npy" --data
-  labels=@"$data/train_labels.npy" --seed 0)
+source "$(dirname "$0")/over-ranks.sh"
+die=$4
+rows=("${digitRows[@]}" --seed 0)
 i=.safetensors.index.json
 
 compile() { # ARTIFACT [options]

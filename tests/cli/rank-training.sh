@@ -3,12 +3,8 @@
 # rank says which one has a NaN, in which row and in the gradient of which
 # parameter; the best evaluation and early stops are those of all ranks. MPI runs
 # a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 digits=$2/digits data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
+source "$(dirname "$0")/over-ranks.sh"
 compile() { # MODEL OUTPUT [options]
   expect 0 '' "$bin/tandem" compile "$1" -o "$2.tdm" "${@:3}"
 }

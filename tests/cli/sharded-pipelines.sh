@@ -3,21 +3,9 @@
 # several ranks each, on 4 processes. 20 steps have the losses of one process that
 # adds up as many batches (relative 1e-5); checkpoints go to one process, to
 # stages of one rank, and back. MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 examples=$2 data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
-rows=(--data x=@"$data/train_images.npy" --data
-  labels=@"$data/train_labels.npy" --accumulate=4)
-
-compile() { # ARTIFACT MODEL [options]
-  local to=$1 model=$2
-  shift 2
-  expect 0 '' "$bin/tandem" compile "$model" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
-}
+source "$(dirname "$0")/over-ranks.sh"
+rows=("${digitRows[@]}" --accumulate=4)
 
 compile one "$examples/digits/mlp.mlir" --accumulate
 over 1 train one.tdm "${rows[@]}" --seed 0 --steps 22 --log one.jsonl \

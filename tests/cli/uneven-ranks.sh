@@ -3,12 +3,8 @@
 # do not divide. Of 5 rows over 4 processes they have 2, 2, 1 and none; the ten
 # classes' biases are in pieces of 3, 3, 3 and 1. Losses, checkpoints and
 # predictions are those of one process. MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
+source "$(dirname "$0")/over-ranks.sh"
 sed 's/tensor<32x/tensor<5x/g' "$2/digits/mlp.mlir" >five.mlir
 
 # compile OUTPUT [options]
