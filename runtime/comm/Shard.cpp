@@ -100,16 +100,22 @@ void Places::advance() {
 
 namespace {
 
-/// Calls `one(inWhole, inPiece, count)` for each run of elements.
-template <typename Fn> void forRuns(const Shard &shard, Fn one) {
-  int64_t elements = 1;
-  for (int64_t size : shard.sizes)
-    elements *= size;
-  int64_t length = shard.sizes.empty() ? 1 : shard.sizes.back();
-  Places places(shard);
-  for (int64_t i = 0; i < elements; i += length)
-    if (Places::Run run = places.nextRun(); run.count > 0)
-      one(run.place, i, run.count);
+/// Calls `one(inWhole, inPiece, count)` for each run of elements that lie
+/// together in both, from dimension `d` on; the indices of those in front have
+/// made the places.
+template <typename Fn>
+void forRuns(const Shard &shard, const Fn &one, size_t d = 0,
+             int64_t inWhole = 0, int64_t inPiece = 0) {
+  if (shard.sizes.empty())
+    return one(0, 0, 1);
+  inWhole = inWhole * shard.whole[d] + shard.begins[d];
+  inPiece *= shard.sizes[d];
+  int64_t count = shard.held(d);
+  if (d + 1 < shard.sizes.size())
+    for (int64_t i = 0; i < count; ++i)
+      forRuns(shard, one, d + 1, inWhole + i, inPiece + i);
+  else if (count > 0)
+    one(inWhole, inPiece, count);
 }
 
 } // namespace

@@ -71,19 +71,6 @@ public:
     return run++ < held ? first + run - 1 : -1;
   }
 
-  /// Elements that lie together in the whole and in the piece.
-  struct Run {
-    int64_t place, count;
-  };
-  /// Returns those among the next ones, which are as many as the last dimension
-  /// of the piece has; behind them is padding.
-  Run nextRun() {
-    if (run == length)
-      advance();
-    run = length;
-    return {first, held};
-  }
-
 private:
   void advance();
   void locate();

@@ -83,6 +83,10 @@ Status Pipeline::State::prepare(const std::vector<StageFacts> &facts) {
   for (size_t s = facts.size(); s-- > 0;)
     if (facts[s].hasScale)
       scaleStage = int64_t(s);
+  auto made = Tensor::zeros(artifact::DType::F32, {});
+  if (!made)
+    return std::move(made).status();
+  number = *std::move(made);
   for (runtime::Model &model : models) {
     Stage stage;
     stage.model = &model;
@@ -120,6 +124,8 @@ Status Pipeline::State::prepareStage(Stage &stage,
   for (const Slot *slot : stage.inputs)
     stage.pieces.push_back(comm::shardOf(
         manifest.mesh, *manifest.findValue(slot->name), group->rank()));
+  stage.normName = manifest.optimizer + ".grad_norm";
+  stage.flights.resize(size_t(stageCount - stage.number));
   if (stage.isLast) {
     auto loss = Tensor::zeros(lossType, {});
     auto one = Tensor::zeros(lossType, {});
@@ -205,6 +211,7 @@ Status Pipeline::train(int64_t batches, bool updates, const GiveBatch &give,
   if (!steps)
     return std::move(steps).status();
   losses.assign(size_t(batches), 0);
+  state_->waited = 0;
   if (Status status = state_->scaleLoss(); !status)
     return status;
   for (const Step &step : **steps) {
@@ -223,10 +230,14 @@ Status Pipeline::train(int64_t batches, bool updates, const GiveBatch &give,
   if (updates && state_->hasNorm)
     if (Status status = state_->update(); !status)
       return status;
-  return state_->line->broadcast(losses.data(),
-                                 int64_t(losses.size() * sizeof(double)),
-                                 state_->rankOf(state_->stageCount - 1));
+  return state_->alongLine([&](comm::Communicator &line) {
+    return line.broadcast(losses.data(),
+                          int64_t(losses.size() * sizeof(double)),
+                          state_->rankOf(state_->stageCount - 1));
+  });
 }
+
+double Pipeline::waited() const { return state_->waited; }
 
 int64_t Pipeline::mostLive(int64_t stage) const {
   for (const Stage &own : state_->stages)

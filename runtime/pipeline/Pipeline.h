@@ -73,6 +73,11 @@ public:
   /// Returns that of the last update, the same on all ranks; nothing before.
   std::optional<double> norm() const;
 
+  /// Returns for how many seconds of the last `train` this rank computed
+  /// nothing, but exchanged with ranks of other stages or waited for them. What
+  /// it exchanged with its group is not in it.
+  double waited() const;
+
   /// Returns how many batches were at most under way in a stage of this rank.
   int64_t mostLive(int64_t stage) const;
 

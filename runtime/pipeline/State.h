@@ -3,7 +3,8 @@
 // A batch that is under way in a stage keeps its inputs, what it took from the
 // stage before and what it gave, since the backward may read all of these where
 // they lie. A stage has at most as many batches under way as there are stages
-// from it to the end, so memory is made for the first batches and used again.
+// from it to the end, so memory is made for the first batches and used again: a
+// step allocates nothing after the first of its kind.
 // Internal to the pipeline.
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +16,9 @@
 #include "runtime/pipeline/Pipeline.h"
 #include "runtime/pipeline/Schedule.h"
 
+#include <chrono>
 #include <map>
-#include <tuple>
+#include <utility>
 
 namespace tandem::pipeline {
 
@@ -32,8 +34,21 @@ inline Result<Tensor> tensorFor(const Slot &slot) {
 /// Copies what a rank has of a whole input.
 Status takePiece(const Tensor &whole, const comm::Shard &shard, Tensor &to);
 
-/// A batch between its forward and its backward.
+/// The messages of a few batches, in no order. A batch has one at most.
+class Messages {
+public:
+  /// Null where there is none.
+  std::unique_ptr<Buffer> &of(int64_t batch);
+  /// Returns that of a batch, which has one, and forgets it.
+  std::unique_ptr<Buffer> take(int64_t batch);
+
+private:
+  std::vector<std::pair<int64_t, std::unique_ptr<Buffer>>> all_;
+};
+
+/// A batch between its forward and its backward, or the place of one.
 struct Flight {
+  bool isLive = false;
   runtime::Context context;
   Tensors inputs;
   std::unique_ptr<Buffer> taken, given;
@@ -55,9 +70,19 @@ struct Stage {
   Tensors gradient;                    ///< memory for each
   Tensors last;                        ///< those that the update is by
   Tensor loss, one;
-  std::map<int64_t, Flight> flights; ///< by the number of the batch
-  std::vector<Tensors> freeInputs;
+  std::string normName;        ///< the state that has the norm of all gradients
+  std::vector<Flight> flights; ///< as many as can be under way
+  /// What came of others, or of this rank, for the forward and the backward of
+  /// a batch, and what its backward gave.
+  Messages forThere, forBack, toSend;
+  /// Handles of a backward's results: of what is undefined they are reset.
+  Tensors gradientResults, backResults;
   int64_t mostLive = 0;
+
+  /// Batches are forward and back in their order.
+  Flight &flight(int64_t batch) {
+    return flights[size_t(batch) % flights.size()];
+  }
 };
 
 struct Pipeline::State {
@@ -70,22 +95,34 @@ struct Pipeline::State {
   std::vector<Stage> stages;
   bool hasNorm = false;
   std::optional<double> norm;
+  double waited = 0; ///< seconds, of the last call
   /// The first stage that has the scale of the loss; none if it is not scaled.
   std::optional<int64_t> scaleStage;
 
-  /// What came of others, or of this rank, by the work that it is for.
-  using Key = std::tuple<int64_t, int64_t, bool>;
-  std::map<Key, std::unique_ptr<Buffer>> arrived, toSend;
   /// The schedules that were asked for, by the number of batches: this rank's.
   std::map<int64_t, std::vector<Step>> schedules;
+  // Of one call of a program; and a number to set.
+  std::vector<runtime::Argument> arguments;
+  std::vector<runtime::Destination> results;
+  Tensor number;
 
-  static Key keyOf(const Work &work) {
-    return {work.stage, work.batch, work.isBackward};
+  /// Where a stage has what arrived for work of it.
+  static Messages &arrived(Stage &stage, const Work &work) {
+    return work.isBackward ? stage.forBack : stage.forThere;
   }
   Stage &stage(int64_t number) { return stages[size_t(number / rankCount)]; }
   /// The rank of the line that has a stage.
   int rankOf(int64_t number) const { return int(number % rankCount); }
   bool isHere(int64_t number) const { return rankOf(number) == line->rank(); }
+
+  /// Makes a call of `line`, and adds what it takes to `waited`.
+  template <typename Fn> Status alongLine(Fn call) {
+    using Clock = std::chrono::steady_clock;
+    auto begin = Clock::now();
+    Status status = call(*line);
+    waited += std::chrono::duration<double>(Clock::now() - begin).count();
+    return status;
+  }
 
   Status connect();
   Status prepare(const std::vector<StageFacts> &facts);

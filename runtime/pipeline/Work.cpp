@@ -28,22 +28,33 @@ Status takePiece(const Tensor &whole, const comm::Shard &shard, Tensor &to) {
   return Status::success();
 }
 
+std::unique_ptr<Buffer> &Messages::of(int64_t batch) {
+  for (auto &[number, buffer] : all_)
+    if (number == batch)
+      return buffer;
+  for (auto &[number, buffer] : all_)
+    if (!buffer) {
+      number = batch;
+      return buffer;
+    }
+  return all_.emplace_back(batch, nullptr).second;
+}
+
+std::unique_ptr<Buffer> Messages::take(int64_t batch) {
+  return std::move(of(batch));
+}
+
 /// Copies what the stage needs of a batch: the next one comes before its
 /// backward.
 Status Pipeline::State::takeInputs(Stage &stage, const GiveBatch &give,
                                    int64_t batch, Flight &flight) {
   if (stage.inputs.empty())
     return Status::success();
-  if (stage.freeInputs.empty()) {
-    for (const Slot *slot : stage.inputs) {
-      auto made = tensorFor(*slot);
-      if (!made)
-        return std::move(made).status();
-      flight.inputs.push_back(*std::move(made));
-    }
-  } else {
-    flight.inputs = std::move(stage.freeInputs.back());
-    stage.freeInputs.pop_back();
+  while (flight.inputs.size() < stage.inputs.size()) {
+    auto made = tensorFor(*stage.inputs[flight.inputs.size()]);
+    if (!made)
+      return std::move(made).status();
+    flight.inputs.push_back(*std::move(made));
   }
   auto given = give(batch);
   if (!given)
@@ -78,33 +89,35 @@ Status Pipeline::State::hand(const Work &work) {
   auto buffer = pack.take();
   if (!buffer)
     return std::move(buffer).status();
-  const Buffer &from = work.isBackward
-                           ? *toSend.at(keyOf(work))
-                           : *stage(work.stage).flights.at(work.batch).given;
+  Stage &own = stage(work.stage);
+  const Buffer &from = work.isBackward ? *own.toSend.of(work.batch)
+                                       : *own.flight(work.batch).given;
   std::memcpy((*buffer)->memory.mutableData(), from.memory.data(),
               size_t(pack.bytes()));
-  arrived[keyOf(to)] = *std::move(buffer);
+  arrived(other, to).of(to.batch) = *std::move(buffer);
   if (work.isBackward)
-    stage(work.stage)
-        .takesBack.giveBack(std::move(toSend.extract(keyOf(work)).mapped()));
+    own.takesBack.giveBack(own.toSend.take(work.batch));
   return Status::success();
 }
 
 Status Pipeline::State::forward(const Work &work, const GiveBatch &give,
                                 double &loss) {
   Stage &own = stage(work.stage);
-  Flight &flight = own.flights[work.batch];
-  own.mostLive = std::max(own.mostLive, int64_t(own.flights.size()));
+  Flight &flight = own.flight(work.batch);
+  flight.isLive = true;
+  own.mostLive =
+      std::max(own.mostLive,
+               int64_t(std::ranges::count(own.flights, true, &Flight::isLive)));
   if (Status status = takeInputs(own, give, work.batch, flight); !status)
     return status;
   if (work.stage > 0)
-    flight.taken = std::move(arrived.extract(keyOf(work)).mapped());
-  std::vector<Argument> arguments;
+    flight.taken = own.forThere.take(work.batch);
+  arguments.clear();
   for (size_t i = 0; i < own.inputs.size(); ++i)
     arguments.emplace_back(own.inputs[i]->name, &flight.inputs[i]);
   for (size_t i = 0; i < own.takes.slots().size(); ++i)
     arguments.emplace_back(own.takes.slots()[i]->name, &flight.taken->parts[i]);
-  std::vector<Destination> results;
+  results.clear();
   if (!own.isLast) {
     auto given = own.gives.take();
     if (!given)
@@ -129,7 +142,7 @@ Status Pipeline::State::useGradients(Stage &own, const char *program,
                                      const Tensors &gradients) {
   if (!own.updates)
     return Status::success();
-  std::vector<Argument> arguments;
+  arguments.clear();
   for (size_t i = 0; i < gradients.size(); ++i)
     arguments.emplace_back(own.gradients[i]->name, &gradients[i]);
   return own.model->run(program, arguments, {});
@@ -148,8 +161,9 @@ Status Pipeline::State::scaleLoss() {
       return std::move(found).status();
     scale = found->at(0);
   }
-  if (Status status =
-          line->broadcast(&scale, sizeof scale, rankOf(*scaleStage));
+  if (Status status = alongLine([&](comm::Communicator &line) {
+        return line.broadcast(&scale, sizeof scale, rankOf(*scaleStage));
+      });
       !status)
     return status;
   return isHere(stageCount - 1) ? stage(stageCount - 1).one.fill(scale)
@@ -159,13 +173,9 @@ Status Pipeline::State::scaleLoss() {
 /// Updates all stages by the norm of what they have together.
 Status Pipeline::State::update() {
   double squares = 0;
-  auto normOf = [](const Stage &own) {
-    return own.model->manifest().optimizer + ".grad_norm";
-  };
   auto set = [&](Stage &own, double value) {
-    auto tensor = Tensor::zeros(artifact::DType::F32, {});
-    Status status = tensor ? tensor->fill(value) : tensor.status();
-    return status ? own.model->set(normOf(own), *tensor) : status;
+    Status status = number.fill(value);
+    return status ? own.model->set(own.normName, number) : status;
   };
   for (Stage &own : stages) {
     if (!own.hasNorm)
@@ -175,13 +185,15 @@ Status Pipeline::State::update() {
       return status;
     if (Status status = useGradients(own, "norm", own.last); !status)
       return status;
-    auto found = own.model->get(normOf(own));
+    auto found = own.model->get(own.normName);
     if (!found)
       return std::move(found).status();
     squares += found->at(0) * found->at(0);
   }
-  if (Status status = line->allReduce(artifact::DType::F64, comm::Reduce::Sum,
-                                      &squares, &squares, 1);
+  if (Status status = alongLine([&](comm::Communicator &line) {
+        return line.allReduce(artifact::DType::F64, comm::Reduce::Sum, &squares,
+                              &squares, 1);
+      });
       !status)
     return status;
   norm = double(float(std::sqrt(squares)));
@@ -197,28 +209,28 @@ Status Pipeline::State::update() {
 
 Status Pipeline::State::backward(const Work &work, bool isUpdate) {
   Stage &own = stage(work.stage);
-  Flight &flight = own.flights.at(work.batch);
+  Flight &flight = own.flight(work.batch);
   std::unique_ptr<Buffer> came;
   if (!own.isLast)
-    came = std::move(arrived.extract(keyOf(work)).mapped());
+    came = own.forBack.take(work.batch);
   auto back = own.takesBack.take();
   if (!back)
     return std::move(back).status();
   if (own.backward) {
-    std::vector<Argument> cotangents;
+    arguments.clear();
     if (own.isLast)
-      cotangents.emplace_back(lossName, &own.one);
+      arguments.emplace_back(lossName, &own.one);
     for (size_t i = 0; i < own.givesBack.slots().size(); ++i)
-      cotangents.emplace_back(own.givesBack.slots()[i]->name, &came->parts[i]);
-    // Handles of their own: of what comes to be undefined they are reset.
-    Tensors gradients = own.gradient, backs = (*back)->parts;
-    std::vector<Destination> results;
+      arguments.emplace_back(own.givesBack.slots()[i]->name, &came->parts[i]);
+    Tensors &gradients = own.gradientResults, &backs = own.backResults;
+    gradients = own.gradient;
+    backs = (*back)->parts;
+    results.clear();
     for (size_t i = 0; i < gradients.size(); ++i)
       results.push_back({own.gradients[i]->name, &gradients[i]});
     for (size_t i = 0; i < backs.size(); ++i)
       results.push_back({own.takesBack.slots()[i]->name, &backs[i]});
-    if (Status status =
-            own.model->backward(flight.context, cotangents, results);
+    if (Status status = own.model->backward(flight.context, arguments, results);
         !status)
       return status;
     for (size_t i = 0; i < backs.size(); ++i)
@@ -226,7 +238,7 @@ Status Pipeline::State::backward(const Work &work, bool isUpdate) {
         if (Status status = (*back)->parts[i].zero(); !status)
           return status;
     if (isUpdate && hasNorm)
-      own.last = std::move(gradients);
+      own.last = gradients;
     else if (Status status = useGradients(
                  own, isUpdate ? "update" : "accumulation", gradients);
              !status)
@@ -235,29 +247,26 @@ Status Pipeline::State::backward(const Work &work, bool isUpdate) {
   own.givesBack.giveBack(std::move(came));
   own.takes.giveBack(std::move(flight.taken));
   own.gives.giveBack(std::move(flight.given));
-  if (!flight.inputs.empty())
-    own.freeInputs.push_back(std::move(flight.inputs));
-  own.flights.erase(work.batch);
+  flight.context = {};
+  flight.isLive = false;
   if (work.stage > 0)
-    toSend[keyOf(work)] = *std::move(back);
+    own.toSend.of(work.batch) = *std::move(back);
   else
     own.takesBack.giveBack(*std::move(back));
   return hand(work);
 }
 
 Status Pipeline::State::exchange(const Step &step) {
-  std::vector<comm::Outgoing> outgoing;
-  std::vector<comm::Incoming> incoming;
+  comm::Outgoing outgoing;
+  comm::Incoming incoming;
   if (const auto &sent = step.sent) {
     Stage &own = stage(sent->stage);
     const Pack &pack = sent->isBackward ? own.takesBack : own.gives;
-    const Buffer &buffer = sent->isBackward
-                               ? *toSend.at(keyOf(*sent))
-                               : *own.flights.at(sent->batch).given;
-    outgoing.push_back({rankOf(sent->stage + (sent->isBackward ? -1 : 1)),
-                        buffer.memory.data(), pack.bytes()});
+    const Buffer &buffer = sent->isBackward ? *own.toSend.of(sent->batch)
+                                            : *own.flight(sent->batch).given;
+    outgoing = {rankOf(sent->stage + (sent->isBackward ? -1 : 1)),
+                buffer.memory.data(), pack.bytes()};
   }
-  std::unique_ptr<Buffer> *place = nullptr;
   if (const auto &received = step.received) {
     Work to = *received;
     to.stage += received->isBackward ? -1 : 1;
@@ -266,16 +275,20 @@ Status Pipeline::State::exchange(const Step &step) {
     auto buffer = pack.take();
     if (!buffer)
       return std::move(buffer).status();
-    place = &arrived[keyOf(to)];
-    *place = *std::move(buffer);
-    incoming.push_back({rankOf(received->stage), (*place)->memory.mutableData(),
-                        pack.bytes()});
+    incoming = {rankOf(received->stage), (*buffer)->memory.mutableData(),
+                pack.bytes()};
+    arrived(own, to).of(to.batch) = *std::move(buffer);
   }
-  if (Status status = line->exchange(outgoing, incoming); !status)
+  if (Status status = alongLine([&](comm::Communicator &line) {
+        return line.exchange({&outgoing, size_t(step.sent.has_value())},
+                             {&incoming, size_t(step.received.has_value())});
+      });
+      !status)
     return status;
-  if (const auto &sent = step.sent; sent && sent->isBackward)
-    stage(sent->stage)
-        .takesBack.giveBack(std::move(toSend.extract(keyOf(*sent)).mapped()));
+  if (const auto &sent = step.sent; sent && sent->isBackward) {
+    Stage &own = stage(sent->stage);
+    own.takesBack.giveBack(own.toSend.take(sent->batch));
+  }
   return Status::success();
 }
 

@@ -1,56 +1,16 @@
 //===- AllocationTest.cpp - a step allocates nothing ----------------------===//
 //
-// Counts every allocation of the program: operator new is replaced here, and
-// the linker sends malloc and its relatives through the wrappers below. After
-// the first call, training by steps, training by forward, backward and update,
-// evaluation with strided inputs, and a program that mutates make none; on the
-// host, on a device, and there with tensors of the host.
+// Counts every allocation of the program (CountAllocations.h). After the first
+// call, training by steps, training by forward, backward and update, evaluation
+// with strided inputs, and a program that mutates make none; on the host, on a
+// device, and there with tensors of the host.
 //
 //===----------------------------------------------------------------------===//
+#include "tests/runtime/CountAllocations.h"
 #include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
-
-namespace {
-std::atomic<int64_t> allocations{0};
-} // namespace
-
-extern "C" {
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_malloc(size_t size) {
-  allocations += tandem::test::FakeDevice::inside == 0;
-  return __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size) {
-  allocations += tandem::test::FakeDevice::inside == 0;
-  return __real_calloc(count, size);
-}
-void *__wrap_realloc(void *memory, size_t size) {
-  allocations += tandem::test::FakeDevice::inside == 0;
-  return __real_realloc(memory, size);
-}
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-  allocations += tandem::test::FakeDevice::inside == 0;
-  return __real_aligned_alloc(alignment, size);
-}
-}
-
-void *operator new(size_t size) {
-  void *memory = std::malloc(size ? size : 1);
-  if (!memory)
-    throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 using namespace tandem;
 using namespace tandem::runtime;
@@ -67,6 +27,7 @@ struct Where {
 class Place : public ::testing::TestWithParam<Where> {
 protected:
   Place() {
+    isAllocationCounted = [] { return FakeDevice::inside == 0; };
     Device device = FakeDevice::at(0).device();
     testDevice() = GetParam().isOnDevice ? device : Device{};
     tensorDevice() = GetParam().areTensors ? device : Device{};

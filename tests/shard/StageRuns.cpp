@@ -93,33 +93,40 @@ Compilation test::compiled(const Program &program, const Way &way) {
   return made;
 }
 
-namespace {
-
-/// The inputs of batch `number`, the same for all. It keeps the names that its
-/// arguments show.
-struct Batch {
-  Batch(std::vector<artifact::Value> of, int64_t number)
-      : inputs(std::move(of)) {
-    values.reserve(inputs.size());
-    for (const artifact::Value &input : inputs) {
-      auto made = runtime::Tensor::zeros(input.dtype, input.shape);
-      EXPECT_TRUE(made) << made.status().message();
-      for (int64_t e = 0; e < made->elements(); ++e)
-        if (input.dtype == artifact::DType::F32)
-          made->mutableData<float>()[e] =
-              float((e * 7 + number * 5) % 11) / 11 - 0.4f;
-        else
-          made->mutableData<int64_t>()[e] = (e + number) % 4;
-      values.push_back(*made);
-      arguments.emplace_back(input.name, &values.back());
-    }
+test::Batch::Batch(std::vector<artifact::Value> of, int64_t number)
+    : inputs(std::move(of)) {
+  values.reserve(inputs.size());
+  for (const artifact::Value &input : inputs) {
+    auto made = runtime::Tensor::zeros(input.dtype, input.shape);
+    EXPECT_TRUE(made) << made.status().message();
+    for (int64_t e = 0; e < made->elements(); ++e)
+      if (input.dtype == artifact::DType::F32)
+        made->mutableData<float>()[e] =
+            float((e * 7 + number * 5) % 11) / 11 - 0.4f;
+      else
+        made->mutableData<int64_t>()[e] = (e + number) % 4;
+    values.push_back(*made);
+    arguments.emplace_back(input.name, &values.back());
   }
-  Batch(const Batch &) = delete;
+}
 
-  std::vector<artifact::Value> inputs;
-  std::vector<runtime::Tensor> values;
-  std::vector<runtime::Argument> arguments;
-};
+Result<pipeline::Pipeline>
+test::pipelineOf(const Readers &stages,
+                 std::shared_ptr<comm::Communicator> world) {
+  runtime::Options options;
+  options.threads = 1;
+  std::vector<runtime::Model> models;
+  for (int64_t stage :
+       pipeline::stagesOf(stages[0].manifest(), world->rank())) {
+    auto model = runtime::Model::load(stages[size_t(stage)], options);
+    if (!model)
+      return std::move(model).status();
+    models.push_back(*model);
+  }
+  return pipeline::Pipeline::make(std::move(models), std::move(world));
+}
+
+namespace {
 
 void collect(const runtime::Model &model, Trained &to) {
   for (const artifact::Value &value : model.manifest().values) {
@@ -248,15 +255,7 @@ Trained test::onRanks(const Readers &stages, int64_t updates, int64_t batches) {
   auto train = [&](int rank) {
     std::shared_ptr<comm::Communicator> world = comm::makePeerCommunicator(
         std::move(peers[size_t(rank)]), std::chrono::seconds(60));
-    runtime::Options options;
-    options.threads = 1;
-    std::vector<runtime::Model> models;
-    for (int64_t stage : pipeline::stagesOf(first, rank)) {
-      auto model = runtime::Model::load(stages[size_t(stage)], options);
-      ASSERT_TRUE(model) << model.status().message();
-      models.push_back(*model);
-    }
-    auto made = pipeline::Pipeline::make(std::move(models), world);
+    auto made = pipelineOf(stages, world);
     ASSERT_TRUE(made) << made.status().message();
     const auto &inputs = made->models()[0].manifest().pipeline->inputs;
     Trained &result = results[size_t(rank)];

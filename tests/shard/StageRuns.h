@@ -5,6 +5,7 @@
 #include "tests/shard/Models.h"
 
 #include "runtime/artifact/ArtifactReader.h"
+#include "runtime/pipeline/Pipeline.h"
 
 #include <functional>
 #include <map>
@@ -45,6 +46,21 @@ struct Way {
 };
 
 Compilation compiled(const Program &program, const Way &way);
+
+/// The inputs of batch `number`, the same for all. It keeps the names that its
+/// arguments show.
+struct Batch {
+  Batch(std::vector<artifact::Value> of, int64_t number);
+  Batch(const Batch &) = delete;
+
+  std::vector<artifact::Value> inputs;
+  std::vector<runtime::Tensor> values;
+  std::vector<runtime::Argument> arguments;
+};
+
+/// The stages of a rank, on one thread.
+Result<pipeline::Pipeline>
+pipelineOf(const Readers &stages, std::shared_ptr<comm::Communicator> world);
 
 /// What a training leaves.
 struct Trained {
