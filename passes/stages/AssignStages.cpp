@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/autodiff/Decompose.h"
+#include "passes/common/EraseDeadOps.h"
 #include "passes/stages/StageFlow.h"
 #include "passes/target/Rates.h"
 
@@ -263,6 +264,8 @@ struct AssignStages : tandem::impl::AssignStagesBase<AssignStages> {
     auto graph = module.lookupSymbol<func::FuncOp>("graph");
     if (!pipeline || pipeline->stage || !graph)
       return markAllAnalysesPreserved();
+    // What nothing reads would have values sent to its stage.
+    eraseDeadOps(graph);
     if (failed(Assigner(graph, *pipeline).run()))
       signalPassFailure();
   }

@@ -27,6 +27,27 @@ module @balanced attributes {tandem.phase = "functionalize", tandem.pipeline = {
 
 // -----
 
+// What nothing reads has no stage: %a was sent to that of %dead, and a user
+// warned that it has no gradient there.
+
+// CHECK-LABEL: module @dead
+// CHECK: tandem.exp
+// CHECK-NEXT: tandem.tanh
+// CHECK-NEXT: tandem.reduce_sum
+module @dead attributes {tandem.phase = "functionalize", tandem.pipeline = {ranks = 2 : i64, stages = 2 : i64}} {
+  func.func @graph(
+      %w: tensor<8xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "loss">}) {
+    %a = tandem.exp %w : tensor<8xf32>
+    %b = tandem.tanh %a : tensor<8xf32>
+    %dead = tandem.reshape %a to [2, 4] {tandem.stage = 1 : i64} : tensor<8xf32> -> tensor<2x4xf32>
+    %loss = tandem.reduce_sum %b over [0] {tandem.stage = 1 : i64} : tensor<8xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
 // An op is of the stage of the last one in front of it that says its own.
 
 // CHECK-LABEL: module @said
