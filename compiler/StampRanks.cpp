@@ -7,6 +7,8 @@
 #include "ir/Sharding.h"
 #include "passes/shard/ParallelSpec.h"
 
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -28,6 +30,62 @@ static Status stampPipeline(ModuleOp module, int64_t ranks, int64_t each) {
                   b.getDictionaryAttr({number(pipeline::kStages, ranks * each),
                                        number(pipeline::kRanks, ranks)}));
   return Status::success();
+}
+
+/// The plan of --shard.
+static Status stampShard(ModuleOp module, const CompileOptions &options) {
+  if (options.shard.empty())
+    return Status::success();
+  std::string error;
+  auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);
+  if (!buffer)
+    return Status::failed("cannot read '" + options.shard +
+                          "': " + buffer.getError().message());
+  DictionaryAttr plan =
+      parseShardPlan((*buffer)->getBuffer(), module.getContext(), error);
+  if (!plan)
+    return Status::usage("'" + options.shard + "': " + error);
+  module->setAttr(kShardAttr, plan);
+  return Status::success();
+}
+
+/// The axes that the module itself speaks of, in shardings of roles and in
+/// collectives.
+static llvm::StringSet<> axesIn(ModuleOp module) {
+  llvm::StringSet<> axes;
+  AttrTypeWalker names, roles;
+  names.addWalk([&](StringAttr name) { axes.insert(name.getValue()); });
+  roles.addWalk([&](RoleAttr role) {
+    if (ArrayAttr sharding = role.getSharding())
+      names.walk(sharding);
+  });
+  module.walk([&](Operation *op) {
+    roles.walk(op->getAttrDictionary());
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      names.walk(collective.axes());
+  });
+  return axes;
+}
+
+/// Warns of axes of several ranks which nothing asked for cuts anything over.
+static void warnOfIdleAxes(ModuleOp module, const MeshSpec &mesh,
+                           ArrayRef<std::string> kinds) {
+  llvm::StringSet<> used = axesIn(module);
+  for (const std::string &kind : kinds)
+    for (const ParallelKind &known : parallelKinds())
+      if (known.name == (stagesOfEachRank(kind) ? "pp" : StringRef(kind)))
+        used.insert(known.axis);
+  AttrTypeWalker names;
+  names.addWalk([&](StringAttr name) { used.insert(name.getValue()); });
+  if (auto plan = module->getAttrOfType<DictionaryAttr>(kShardAttr))
+    for (NamedAttribute entry : plan)
+      names.walk(entry.getValue());
+  for (const auto &[name, size] : mesh)
+    if (size > 1 && !used.contains(name))
+      module.emitWarning() << "nothing is cut over the axis '" << name
+                           << "' of the mesh, as no plan (--parallel, --shard) "
+                           << "names it: its " << size
+                           << " ranks all do the same";
 }
 
 Status tandem::stampRanks(ModuleOp module, const CompileOptions &options) {
@@ -64,16 +122,8 @@ Status tandem::stampRanks(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kParallelAttr, b.getStrArrayAttr(names));
   if (options.batchNorm == "per-rank")
     module->setAttr(kBatchNormAttr, b.getStringAttr(options.batchNorm));
-  if (options.shard.empty())
-    return Status::success();
-  auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);
-  if (!buffer)
-    return Status::failed("cannot read '" + options.shard +
-                          "': " + buffer.getError().message());
-  DictionaryAttr plan =
-      parseShardPlan((*buffer)->getBuffer(), module.getContext(), error);
-  if (!plan)
-    return Status::usage("'" + options.shard + "': " + error);
-  module->setAttr(kShardAttr, plan);
+  if (Status s = stampShard(module, options); !s)
+    return s;
+  warnOfIdleAxes(module, *mesh, kinds);
   return Status::success();
 }

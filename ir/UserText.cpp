@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Regex.h"
 
 #include <algorithm>
@@ -73,6 +74,31 @@ bool isTooDeep(StringRef json) {
   return false;
 }
 
+/// The first key that an object of a right text has twice, as it is written.
+StringRef keyTwice(StringRef json) {
+  SmallVector<StringSet<>> objects; // and lists, which stay empty
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (c == '[' || c == '{') {
+      objects.emplace_back();
+    } else if (c == ']' || c == '}') {
+      objects.pop_back();
+    } else if (c == '"') {
+      size_t begin = i;
+      for (++i; json[i] != '"'; ++i)
+        i += json[i] == '\\';
+      StringRef key = json.slice(begin, i + 1);
+      if (!json.drop_front(i + 1).ltrim().starts_with(":"))
+        continue;
+      // "a" and "\u0061" are one.
+      Expected<json::Value> text = json::parse(key);
+      if (!objects.back().insert(*text->getAsString()).second)
+        return key;
+    }
+  }
+  return {};
+}
+
 } // namespace
 
 bool isRegex(StringRef text, std::string &error) {
@@ -94,7 +120,11 @@ Expected<json::Value> parseUserJson(StringRef text) {
   if (isTooDeep(text))
     return createStringError("lists and objects are nested more than " +
                              std::to_string(mostLevels) + " deep");
-  return json::parse(text);
+  Expected<json::Value> parsed = json::parse(text);
+  if (parsed)
+    if (StringRef key = keyTwice(text); !key.empty())
+      return createStringError("the key " + key + " stands twice in an object");
+  return parsed;
 }
 
 } // namespace tandem

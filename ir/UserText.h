@@ -20,7 +20,8 @@ namespace tandem {
 /// Else `error` says why.
 bool isRegex(llvm::StringRef text, std::string &error);
 
-/// llvm::json::parse of a text of at most 100 levels.
+/// llvm::json::parse of a text of at most 100 levels, none of whose objects has
+/// a key twice, which the parser takes for one.
 llvm::Expected<llvm::json::Value> parseUserJson(llvm::StringRef text);
 
 } // namespace tandem

@@ -39,10 +39,10 @@ public:
       to = *read;
       return;
     }
-    std::string bound =
-        most < 1e30 ? llvm::formatv(", at most {0}", most).str() : "";
-    wrong.push_back(place + "." + key.str() + ": expected a number above 0" +
-                    bound + ", but got " + llvm::formatv("{0}", *value).str());
+    std::string bound = most < 1e30 ? llvm::formatv("{0}", most).str() : "1e30";
+    wrong.push_back(place + "." + key.str() +
+                    ": expected a number above 0, at most " + bound +
+                    ", but got " + llvm::formatv("{0}", *value).str());
   }
   void name(StringRef key, std::string &to, bool isRequired) {
     known.push_back(key);

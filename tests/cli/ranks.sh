@@ -86,6 +86,23 @@ refused 2 '--parallel needs --mesh' --parallel=ddp
 refused 1 "has an axis 'data'|to be cut over axes of the mesh" \
   --mesh=data=2 --shard=tp.json
 
+refused 2 'key "fc0..w" stands twice' --mesh=tensor=2 --parallel=tp \
+  --shard=<(echo '{"fc0..w": [null, "tensor"], "fc0..w": ["tensor", null]}')
+# An axis that nothing cuts is a slip of a pen, or of no use.
+idle() { # COUNT AXES [options]
+  expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o idle.tdm \
+    --force --optimizer=adamw:lr=2e-3 --mesh="$2" "${@:3}"
+  [ "$(grep -c 'warning: nothing is cut over the axis' <<<"$out")" = "$1" ] ||
+    fail "expected $1 warnings for $2, but got $out"
+}
+idle 1 data=2,tensr=2 --parallel=ddp
+[[ $out == *"axis 'tensr' of the mesh"*"its 2 ranks all do the same"* ]] ||
+  fail "$out"
+idle 1 data=2
+idle 0 data=2,tensor=1 --parallel=ddp
+idle 0 pipe=2,data=2 --parallel=pp+ddp
+idle 0 data=2,tensor=2 --parallel=ddp+tp --shard=tp.json
+
 expect 0 'all_reduce +over tensor' "$bin/tandem" inspect \
   "$examples/digits/mlp.mlir" --mesh=tensor=2 --parallel=tp --shard=tp.json \
   --shardings

@@ -504,6 +504,11 @@ TEST(Shard, RefusesWordsThatAreNone) {
   EXPECT_NE(planError("{").size(), 0u);
   EXPECT_NE(planError(R"({"(": [null]})").find("regular expression"),
             std::string::npos);
+  EXPECT_NE(planError(R"({"a": [null], "\u0061": ["data"]})")
+                .find("stands twice in an object"),
+            std::string::npos);
+  EXPECT_NE(planError(R"([{"b": 1}, {"b": 1}])").find("expected an object"),
+            std::string::npos);
   // Parsers recurse as deep as these say, and repeats are written out.
   EXPECT_NE(planError(std::string(200'000, '[')).find("nested more than 100"),
             std::string::npos);

@@ -48,7 +48,12 @@ TEST(Calibration, WrongMeasurementsAreRefused) {
        {std::pair(R"({"ranks": 2})", "expected a field 'step_ms'"),
         std::pair(R"({"step_ms": 1})", "expected a field 'ranks'"),
         std::pair(R"({"step_ms": "1", "ranks": 2})",
-                  "expected 'step_ms' to be a number above 0, but got \"1\""),
+                  "expected 'step_ms' to be a number of at least 1e-9 and at "
+                  "most 1e12, but got \"1\""),
+        std::pair(R"({"step_ms": 1e308, "ranks": 2})",
+                  "at most 1e12, but got 1e+308"),
+        std::pair(R"({"step_ms": 1e999, "ranks": 2})", "expected"),
+        std::pair(R"({"step_ms": 1e-320, "ranks": 2})", "at least 1e-9"),
         std::pair(R"({"step_ms": 1, "ranks": 1.5})",
                   "expected 'ranks' to be a whole number"),
         std::pair("[1]", "expected an object such as")}) {

@@ -56,8 +56,9 @@ std::string errorOf(std::string_view text) {
 TEST(Machines, WrongTablesAreRefusedWithThePlace) {
   EXPECT_EQ(errorOf(R"({"links": {"x": {"rate": -1, "latency": 1e-6,
                         "speed": 3, "source": "s"}}})"),
-            "links.x.rate: expected a number above 0, but got -1; links.x: "
-            "unknown field 'speed'; known are 'rate', 'latency', 'achieves', "
+            "links.x.rate: expected a number above 0, at most 1e30, but got "
+            "-1; links.x: unknown field 'speed'; known are 'rate', 'latency', "
+            "'achieves', "
             "'ranks', 'shared', 'device', 'source'");
   EXPECT_EQ(errorOf(R"({"links": {"x": {"latency": 1}}})"),
             "links.x: expected a number 'rate'; links.x: expected a text "

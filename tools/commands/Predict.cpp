@@ -8,6 +8,7 @@
 #include "runtime/io/Csv.h"
 #include "runtime/io/Tensors.h"
 #include "tools/commands/Commands.h"
+#include "tools/commands/CountProgress.h"
 #include "tools/commands/Dataset.h"
 #include "tools/commands/Evaluation.h"
 #include "tools/commands/Interrupt.h"
@@ -71,45 +72,6 @@ struct PredictOptions {
     model.declareAverage(options).needs("params", "they are in it");
     model.declare(options);
   }
-};
-
-/// How far it is, on stderr: on a terminal one line that is rewritten,
-/// elsewhere a line for each ten seconds.
-class RowProgress {
-public:
-  explicit RowProgress(int64_t rows)
-      : rows_(rows),
-        terminal_(sayings() == stderr && ::isatty(STDERR_FILENO) == 1) {}
-  ~RowProgress() { clear(); }
-
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
-  void show(int64_t done) {
-    auto now = Clock::now();
-    std::FILE *to = sayings();
-    if (!to || now - shown_ < (terminal_ ? std::chrono::milliseconds(100)
-                                         : std::chrono::milliseconds(10000)))
-      return;
-    shown_ = now;
-    double perRow = done ? seconds() / double(done) : 0;
-    std::fprintf(to, "%srow %lld/%lld  %s left%s", terminal_ ? "\r\x1b[K" : "",
-                 static_cast<long long>(done), static_cast<long long>(rows_),
-                 timeText(perRow * double(rows_ - done)).c_str(),
-                 terminal_ ? "" : "\n");
-    isOnLine_ = terminal_;
-  }
-  void clear() {
-    if (isOnLine_)
-      std::fputs("\r\x1b[K", stderr);
-    isOnLine_ = false;
-  }
-
-private:
-  using Clock = std::chrono::steady_clock;
-  int64_t rows_;
-  bool terminal_, isOnLine_ = false;
-  Clock::time_point begin_ = Clock::now(), shown_ = begin_;
 };
 
 class Predictor {
@@ -280,7 +242,7 @@ Status Predictor::readData() {
 
 Status Predictor::compute() {
   Interrupt interrupt;
-  RowProgress progress(data_->rows());
+  CountProgress progress("row", data_->rows());
   int64_t done = 0;
   auto serve = [&](std::span<const int64_t> rows) {
     auto stops = isInterrupted();

@@ -32,11 +32,12 @@ Result<Measurement> readMeasurement(const std::string &path) {
     auto found = of.find(key);
     if (found == of.end())
       return std::nullopt;
-    if (found->is_number() && found->get<double>() > 0 &&
-        std::isfinite(found->get<double>()))
+    constexpr double least = 1e-9, most = 1e12; // far beyond what anybody has
+    if (found->is_number() && found->get<double>() >= least &&
+        found->get<double>() <= most)
       return found->get<double>();
     problem = std::string("expected '") + key +
-              "' to be a number above 0, but got " +
+              "' to be a number of at least 1e-9 and at most 1e12, but got " +
               found->dump(-1, ' ', true, json::error_handler_t::replace);
     return std::nullopt;
   };

@@ -274,8 +274,7 @@ static Status choosePlan(const std::string &model, CompileOptions &options,
   tried.dumpPasses.clear();
   if (!row->device.isCpu())
     tried.target.clear();
-  auto candidates =
-      sweep(model, tried, machine, devices, [](const Candidate &) {});
+  auto candidates = sweep(model, tried, machine, devices);
   if (!candidates)
     return std::move(candidates).status();
   const Candidate &best = candidates->front();

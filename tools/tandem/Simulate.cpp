@@ -79,8 +79,8 @@ static Status runSweep(const SimulateOptions &command,
                        const CompileOptions &options) {
   if (!command.devices && options.mesh.empty())
     return Status::usage("--sweep needs --devices or --mesh");
-  auto candidates = sweep(command.path, options, command.machine,
-                          command.devices, [](const Candidate &) {});
+  auto candidates =
+      sweep(command.path, options, command.machine, command.devices);
   if (!candidates)
     return candidates.status();
   if (command.json)

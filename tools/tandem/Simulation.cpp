@@ -8,6 +8,7 @@
 #include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/StageFiles.h"
 #include "runtime/io/Argument.h"
+#include "tools/commands/CountProgress.h"
 #include "tools/simulate/ReadModule.h"
 #include "tools/tandem/Session.h"
 
@@ -410,10 +411,10 @@ keyOf(const Candidate &one) {
           one.mesh, one.parallel};
 }
 
-Result<std::vector<Candidate>>
-commands::sweep(const std::string &path, const CompileOptions &compile,
-                const SimulationOptions &options, std::optional<int64_t> ranks,
-                const std::function<void(const Candidate &)> &said) {
+Result<std::vector<Candidate>> commands::sweep(const std::string &path,
+                                               const CompileOptions &compile,
+                                               const SimulationOptions &options,
+                                               std::optional<int64_t> ranks) {
   std::vector<Candidate> all;
   if (ranks) {
     all = candidatesOf(*ranks, !compile.shard.empty());
@@ -425,7 +426,10 @@ commands::sweep(const std::string &path, const CompileOptions &compile,
   }
   SimulationOptions same = options;
   same.forwardFlops = forwardFlops(path, compile);
+  CountProgress progress("plan", int64_t(all.size()));
+  int64_t over = 0;
   for (Candidate &one : all) {
+    progress.show(over++);
     CompileOptions own = compile;
     own.mesh = one.mesh;
     own.parallel = one.parallel;
@@ -442,7 +446,6 @@ commands::sweep(const std::string &path, const CompileOptions &compile,
       one.problem = status.message();
     if (one.simulation)
       one.problem.clear();
-    said(one);
   }
   llvm::sort(all, [](const Candidate &a, const Candidate &b) {
     return keyOf(a) < keyOf(b);

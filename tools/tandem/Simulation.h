@@ -79,11 +79,11 @@ struct Candidate {
 
 /// Simulates each mesh of `ranks` ranks with each plan, or, where
 /// `compile.mesh` names one, each plan for that. Those that fit into memory
-/// come first, the fastest in front. `said` is called with each that is over.
-Result<std::vector<Candidate>>
-sweep(const std::string &path, const CompileOptions &compile,
-      const SimulationOptions &options, std::optional<int64_t> ranks,
-      const std::function<void(const Candidate &)> &said);
+/// come first, the fastest in front. Says on stderr how far it is.
+Result<std::vector<Candidate>> sweep(const std::string &path,
+                                     const CompileOptions &compile,
+                                     const SimulationOptions &options,
+                                     std::optional<int64_t> ranks);
 
 } // namespace tandem::commands
 
