@@ -2,16 +2,20 @@
 #ifndef TANDEM_EXAMPLES_DISTRIBUTED_WORKERS_H
 #define TANDEM_EXAMPLES_DISTRIBUTED_WORKERS_H
 
+#if __has_include("runtime/dist.hpp") // in Tandem's own tree
 #include "runtime/dist.hpp"
+#else
+#include <tandem/dist.hpp>
+#endif
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
 
 /// Runs `work` as each worker: a process of an MPI job, or, with --threads=N as
-/// the only argument, one of N threads. Returns the exit code.
+/// the only argument, one of N threads. Returns the exit code: 2 for arguments
+/// that are wrong.
 inline int runWorkers(int argc, char **argv,
                       const std::function<void(tdm::dist::Worker)> &work) {
   auto run = [&](const tdm_dist_transport &transport) {
@@ -23,11 +27,23 @@ inline int runWorkers(int argc, char **argv,
       return false;
     }
   };
-  if (argc == 2 && std::strncmp(argv[1], "--threads=", 10) == 0) {
-    auto count = static_cast<uint32_t>(std::atoi(argv[1] + 10));
+  if (argc > 1) {
+    constexpr long most = 1000;
+    long count = 0;
+    int read = 0;
+    bool isThreads = argc == 2 && std::sscanf(argv[1], "--threads=%4ld%n",
+                                              &count, &read) == 1;
+    if (!isThreads || argv[1][read] || count < 1 || count > most) {
+      std::fprintf(stderr,
+                   "expected no arguments, or --threads=N with N from 1 to "
+                   "%ld\n",
+                   most);
+      return 2;
+    }
     std::vector<std::thread> threads;
-    std::vector<int> isRight(count);
-    for (const tdm_dist_transport &transport : tdm::dist::loopback(count))
+    std::vector<int> isRight(static_cast<size_t>(count));
+    for (const tdm_dist_transport &transport :
+         tdm::dist::loopback(static_cast<uint32_t>(count)))
       threads.emplace_back(
           [&, transport] { isRight[transport.worker] = run(transport); });
     for (std::thread &thread : threads)

@@ -61,6 +61,13 @@ if command -v pkg-config >/dev/null; then
   expect 0 '' "$cc" "$source/examples/embed/embed.c" "${flags[@]}" -o by-hand
   expect 0 'unseen digits right' env "LD_LIBRARY_PATH=$lib" ./by-hand mlp.tdm \
     images labels
+  for example in parameter_server.3 split_model.2; do
+    expect 0 '' "$cxx" -std=c++20 \
+      "$source/examples/distributed/${example%.*}.cpp" "${flags[@]}" -pthread \
+      -o "${example%.*}"
+    expect 0 '' env "LD_LIBRARY_PATH=$lib" "./${example%.*}" \
+      --threads="${example#*.}"
+  done
 else
   echo 'pkg-config is not installed: tandem.pc was not tried'
 fi
