@@ -115,7 +115,9 @@ typedef struct tdm_options {
 #define TDM_OPTIONS_INIT                                                       \
   { sizeof(tdm_options), 0, 0, 0, 0, 0 }
 
-/* Loads the artifact at `path`. `options` may be null: TDM_OPTIONS_INIT. */
+/* Loads the artifact at `path`. `options` may be null: TDM_OPTIONS_INIT. A
+ * stage of a model (`--parallel=pp`) is TDM_UNSUPPORTED: tandem-run runs those.
+ */
 TDM_EXPORT tdm_status tdm_model_load(const char *path,
                                      const tdm_options *options,
                                      tdm_model **model);

@@ -190,6 +190,20 @@ Status load(Model &model, const char *path) {
   return Status::success();
 }
 
+/// Fails if the artifact is one stage of a model.
+Status checkWhole(const artifact::Manifest &manifest, const char *path) {
+  if (!manifest.pipeline)
+    return Status::success();
+  const artifact::Pipeline &stage = *manifest.pipeline;
+  return Status::unsupported(
+      io::inQuotes(path) + " is stage " + std::to_string(stage.stage) +
+      " of the " + std::to_string(stage.stages) +
+      " of a model that was compiled with --parallel=pp. The C API runs no "
+      "stages: 'tandem-run train' and 'tandem-run predict' do, as " +
+      std::to_string(stage.ranks * comm::ranksOf(manifest.mesh)) +
+      " processes");
+}
+
 } // namespace
 
 /// Wraps hooks of a C program. Handles given to them end with the hook.
@@ -252,6 +266,8 @@ tdm_status tdm_model_load(const char *path, const tdm_options *options,
     Result<Model> loaded = Model::load(std::string(path), given);
     if (!loaded)
       return std::move(loaded).status();
+    if (Status status = checkWhole(loaded->manifest(), path); !status)
+      return status;
     *model = new tdm_model{std::move(*loaded)};
     return Status::success();
   });

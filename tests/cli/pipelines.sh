@@ -3,21 +3,9 @@
 # processes. 20 steps have the losses of one process that adds up as many
 # batches (relative 1e-5); checkpoints go from stages to one process and back; a
 # rank that is killed ends all. MPI runs a program in processes.
-here=$(dirname "$0")
-source "$here/expect.sh"
-bin=$1 examples=$2 data=$2/digits/data mpi=$3
-cd "$work" || exit 1
 # shellcheck source=tests/cli/over-ranks.sh
-source "$here/over-ranks.sh"
-rows=(--data x=@"$data/train_images.npy" --data
-  labels=@"$data/train_labels.npy" --accumulate=4)
-
-compile() { # ARTIFACT MODEL [options]
-  local to=$1 model=$2
-  shift 2
-  expect 0 '' "$bin/tandem" compile "$model" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
-}
+source "$(dirname "$0")/over-ranks.sh"
+rows=("${digitRows[@]}" --accumulate=4)
 
 # as_one NAME MODEL: 2 and 4 ranks learn as one does.
 as_one() {
@@ -107,6 +95,25 @@ expect 2 'expected 2 processes' "$mpi" 4 60 "$bin/tandem-run" train \
   digits-2.tdm "${rows[@]}" --steps 1
 expect 2 'file of stage 0' "$bin/tandem-run" train digits-2.stage1.tdm \
   "${rows[@]}" --steps 1
+
+# Updates are timed, and idle ranks; what is of one model alone is refused.
+expect 0 '^idle +[0-9.]+ %, and 33\.3 % if' "$mpi" 2 60 "$bin/tandem-run" bench \
+  digits-2.tdm --steps=5 --accumulate=2
+expect 0 '"idle_of_equal_stages": 0.6' "$mpi" 4 60 "$bin/tandem-run" bench \
+  digits-4.tdm --steps=5 --accumulate=2 --json
+grep -qE '"median_ms": [0-9]' <<<"$out" || fail "$out"
+expect 3 '.--kernels is of one model' "$mpi" 2 60 "$bin/tandem-run" bench \
+  digits-2.tdm --kernels
+expect 3 "which 'train', 'predict' and 'bench' run" "$bin/tandem-run" run \
+  digits-2.tdm
+expect 2 'is no model in stages' "$bin/tandem-run" bench digits.tdm \
+  --accumulate=2
+
+# The C API says what runs stages.
+tail -c +129 "$data/train_images.npy" >images
+tail -c +129 "$data/train_labels.npy" >labels
+expect 3 "is stage 0 of the 2 of a model .*'tandem-run predict' do, as 2 proc" \
+  "$bin/embed" digits-2.tdm images labels
 
 # What is evaluated and predicted, and begun with, is that of one process: on the
 # way and at the end, with nothing trained, and with rows that fill no batch.

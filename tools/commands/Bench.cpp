@@ -10,6 +10,7 @@
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
 #include "tools/commands/RankTimes.h"
+#include "tools/commands/StageBench.h"
 #include "tools/commands/Timing.h"
 
 #include <cstdio>
@@ -34,6 +35,7 @@ struct BenchOptions {
   std::string program;
   std::vector<std::string> inputs;
   Repeats repeats;
+  std::optional<int64_t> accumulate;
   bool json = false, kernels = false;
 
   void declare(OptionTable &options);
@@ -142,8 +144,24 @@ void BenchOptions::declare(OptionTable &options) {
             "time each kernel, and compare it with what this machine can do, "
             "measured beside it")
       .excludes("profile", "what --kernels runs is not profiled");
+  options
+      .integer("accumulate", "K", accumulate, 1, 1 << 16,
+               "of a model in stages: batches for one update")
+      .byDefault("as many as there are stages");
   options.flag("json", json, "print results as JSON");
   model.declare(options);
+}
+
+/// Of a model in stages.
+Status benchOfStages(const BenchOptions &bench,
+                     const artifact::ArtifactReader &first) {
+  if (!bench.program.empty() || bench.kernels)
+    return Status::unsupported(
+        std::string(bench.kernels ? "--kernels" : "--program") +
+        " is of one model; of stages whole updates are timed");
+  return benchStages(
+      {bench.model, bench.inputs, bench.repeats, bench.accumulate, bench.json},
+      first);
 }
 
 Status bench(const BenchOptions &bench) {
@@ -152,6 +170,13 @@ Status bench(const BenchOptions &bench) {
   files.readsArguments("--input", bench.inputs);
   if (Status status = files.check(bench.model.force); !status)
     return status;
+  if (auto reader = artifact::ArtifactReader::open(bench.model.artifact);
+      reader && reader->manifest().pipeline)
+    return benchOfStages(bench, *reader);
+  if (bench.accumulate)
+    return Status::usage(
+        "--accumulate has no effect: " + io::inQuotes(bench.model.artifact) +
+        " is no model in stages");
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();

@@ -128,7 +128,8 @@ Result<runtime::Model> ModelOptions::load(bool usesSeed) const {
   if (model && model->manifest().pipeline)
     return Status::unsupported(
         tandem::artifact::inQuotes(artifact) +
-        " is a stage of a pipeline, which 'train' and 'predict' run; a "
+        " is a stage of a pipeline, which 'train', 'predict' and 'bench' run; "
+        "a "
         "checkpoint of it is for an artifact of one process, too");
   if (int most = runtime::availableThreads(); model && options->threads > most)
     warn("--threads=" + std::to_string(options->threads) + " on " +

@@ -40,8 +40,9 @@ static Result<Tensor> madeUp(artifact::DType dtype,
 
 Result<std::vector<NamedTensor>>
 commands::completeInputs(const std::vector<std::string> &texts,
-                         const Model &model, const Program &program) {
-  auto given = readTensors(texts, "--input", model.manifest());
+                         const artifact::Manifest &manifest,
+                         const Program &program) {
+  auto given = readTensors(texts, "--input", manifest);
   if (!given)
     return given;
   uint64_t stream = 0;
@@ -50,15 +51,22 @@ commands::completeInputs(const std::vector<std::string> &texts,
     if (std::any_of(given->begin(), given->end(),
                     [&](const NamedTensor &t) { return t.name == slot->name; }))
       continue;
-    const artifact::Value *value = model.manifest().findValue(slot->name);
+    const artifact::Value *value = manifest.findValue(slot->name);
     auto tensor = madeUp(slot->dtype, slot->shape,
                          value ? value->high.value_or(0) : 0, stream);
     if (!tensor)
       return std::move(tensor).status();
     given->push_back({slot->name, std::move(*tensor)});
   }
+  return given;
+}
+
+Result<std::vector<NamedTensor>>
+commands::completeInputs(const std::vector<std::string> &texts,
+                         const Model &model, const Program &program) {
+  auto given = completeInputs(texts, model.manifest(), program);
   // The program is timed, not the way of its inputs.
-  if (!model.device().isHost())
+  if (given && !model.device().isHost())
     for (NamedTensor &input : *given) {
       auto there = input.tensor.copyTo(model.device());
       if (!there)
@@ -145,21 +153,14 @@ std::vector<double> LaunchTimes::medians() const {
   return medians;
 }
 
-Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
-                                   const Program &program,
-                                   std::vector<NamedTensor> &inputs,
-                                   LaunchTimes *launches) {
-  std::vector<runtime::Argument> arguments;
-  for (NamedTensor &input : inputs)
-    arguments.push_back({input.name, &input.tensor});
+/// `isExact`: what lies between two calls is not of the second one.
+static Result<Timing> timeEach(const Repeats &repeats, bool isExact,
+                               const std::function<Status()> &call,
+                               const std::function<void(Timing &)> &timed) {
   Timing timing;
-  bool isOfSeveral = rankCount() > 1;
-  runtime::RunTimes times;
-  Calls calls(model, program, arguments,
-              launches || isOfSeveral ? &times : nullptr);
   timing.warmup = repeats.warmup.value_or(3);
   for (int64_t i = 0; i < timing.warmup; ++i)
-    if (Status status = calls.next(); !status)
+    if (Status status = call(); !status)
       return status;
   // Either limit may be absent: --steps alone knows no time, and the default
   // is three seconds.
@@ -171,22 +172,19 @@ Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
     return std::move(first).status();
   auto begin = Clock::now(), last = begin;
   do {
-    if (Status status = calls.next(); !status)
+    if (Status status = call(); !status)
       return status;
     auto now = Clock::now();
     timing.calls.push_back(std::chrono::duration<double>(now - last).count());
     last = now;
-    if (launches)
-      launches->add(times.launches);
-    if (isOfSeveral)
-      timing.together.push_back(times.together);
+    timed(timing);
     auto asked =
         whyStop(int64_t(timing.calls.size()) >= steps ||
                 std::chrono::duration<double>(now - begin).count() >= seconds);
     if (!asked)
       return std::move(asked).status();
     why = *asked;
-    if (launches || isOfSeveral)
+    if (isExact)
       last = Clock::now();
   } while (why == Stop::No);
   if (why == Stop::Signal)
@@ -195,4 +193,40 @@ Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
   timing.sorted = timing.calls;
   std::sort(timing.sorted.begin(), timing.sorted.end());
   return timing;
+}
+
+Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
+                                   const Program &program,
+                                   std::vector<NamedTensor> &inputs,
+                                   LaunchTimes *launches) {
+  std::vector<runtime::Argument> arguments;
+  for (NamedTensor &input : inputs)
+    arguments.push_back({input.name, &input.tensor});
+  bool isOfSeveral = rankCount() > 1;
+  runtime::RunTimes times;
+  Calls calls(model, program, arguments,
+              launches || isOfSeveral ? &times : nullptr);
+  return timeEach(
+      repeats, launches || isOfSeveral, [&] { return calls.next(); },
+      [&](Timing &timing) {
+        if (launches)
+          launches->add(times.launches);
+        if (isOfSeveral)
+          timing.together.push_back(times.together);
+      });
+}
+
+Result<Timing>
+commands::timeCalls(const Repeats &repeats,
+                    const std::function<Result<double>()> &call) {
+  double together = 0;
+  return timeEach(
+      repeats, /*isExact=*/true,
+      [&]() -> Status {
+        auto made = call();
+        if (made)
+          together = *made;
+        return made.status();
+      },
+      [&](Timing &timing) { timing.together.push_back(together); });
 }

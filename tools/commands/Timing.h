@@ -4,6 +4,8 @@
 
 #include "tools/commands/Arrays.h"
 
+#include <functional>
+
 namespace tandem::commands {
 
 /// How many calls are made: `warmup` before the clock starts, then `steps`, or
@@ -45,6 +47,11 @@ struct Timing {
 Result<std::vector<NamedTensor>>
 completeInputs(const std::vector<std::string> &given,
                const runtime::Model &model, const artifact::Program &program);
+/// The same on the host, of a program that no model has.
+Result<std::vector<NamedTensor>>
+completeInputs(const std::vector<std::string> &given,
+               const artifact::Manifest &manifest,
+               const artifact::Program &program);
 
 /// Makes up a value for each param and state that has none, as for inputs: a
 /// program's time does not depend on them. Returns how many there were.
@@ -69,6 +76,10 @@ Result<Timing> timeCalls(const Repeats &repeats, runtime::Model &model,
                          const artifact::Program &program,
                          std::vector<NamedTensor> &inputs,
                          LaunchTimes *launches = nullptr);
+/// The same of a call that returns for how many of its seconds it computed
+/// nothing, but exchanged with other ranks.
+Result<Timing> timeCalls(const Repeats &repeats,
+                         const std::function<Result<double>()> &call);
 
 } // namespace tandem::commands
 
