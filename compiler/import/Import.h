@@ -32,6 +32,8 @@ struct ImportOptions {
   std::string freeze, train; ///< extended regular expressions; empty: nobody's
   bool keepEval = false;
   bool inputGradients = false; ///< float inputs require grad
+  /// What it is compiled for, where a file has a program for several.
+  std::string platform = "cpu";
 };
 
 struct ImportProblem {

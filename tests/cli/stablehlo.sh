@@ -5,7 +5,7 @@ source "$(dirname "$0")/expect.sh"
 tandem=$1/tandem
 fixtures=$3
 cd "$work" || exit 1
-cp "$fixtures"/{mlp,step}.mlir "$fixtures"/{mlp_exported,step_exported,platforms}.bin .
+cp "$fixtures"/{mlp,step}.mlir "$fixtures"/{mlp_exported,step_exported,platforms,others}.bin .
 
 # Arguments that are called params are trained, unless --train says otherwise.
 loss=--loss=cross_entropy:result,labels
@@ -25,14 +25,40 @@ expect 2 'nothing is trained: --train=REGEX' \
 # A step that JAX differentiated updates what was donated.
 expect 0 '7 arguments are states' "$tandem" compile step.mlir -o s.tdm
 
+# Such a step is trained as it is; the rate is its own. The file of JAX's
+# numbers has the arguments' values under other names.
+cp "$fixtures"/step.safetensors .
+LC_ALL=C sed 's/"in \([a-z]\)/   "\1/g' step.safetensors >init.safetensors
+train() {
+  "$tandem" train s.tdm --init-from init.safetensors --save t.safetensors \
+    --data "x=@step.safetensors:in x" --data "y=@step.safetensors:in y" \
+    --no-shuffle --force "$@"
+}
+expect 0 'loss 0.864173' train --steps 1
+expect 0 '' train --steps 20
+grep -qE 'loss 0\.[0-7]' <<<"$out" || fail "does not fall: $out"
+expect 0 "params\['w'\]" "$tandem" inspect t.safetensors
+expect 2 "brings a whole step of its own" train --steps 1 --lr 0.1
+expect 2 "states of program 'forward' have no value" "$tandem" train s.tdm --steps 1 \
+  --data "x=@step.safetensors:in x" --data "y=@step.safetensors:in y"
+
 # What exported.serialize() gives has the same names and states.
 expect 0 "trains 2 arguments of 40 numbers" \
   "$tandem" compile mlp_exported.bin -o m.tdm $loss --freeze=head --force
 grep -q "the derivative of JAX is left out" <<<"$out" || fail "no word: $out"
 expect 0 '7 arguments are states' \
   "$tandem" compile step_exported.bin -o s.tdm --force
-expect 3 "exported for 2 platforms .'cpu', 'cuda'.," \
-  "$tandem" compile platforms.bin -o p.tdm
+# For several platforms: what it computes on that of the target.
+for target in cpu cuda:sm_90; do
+  expect 0 "what it computes on '${target%:*}' is compiled" \
+    "$tandem" compile platforms.bin -o p.tdm --target=$target --force
+done
+expect 0 '' "$tandem" compile platforms.bin -o p.tdm --force
+grep -q "on 'cpu' is compiled" <<<"$out" || fail "another platform: $out"
+printf 'x\n0.5\n0.5\n' >x.csv
+expect 0 '^result +f32 +\[2\] +0.479426 ' "$tandem" run p.tdm --input x=@x.csv:x
+expect 3 "exported for the platforms 'tpu', 'cuda', but it is compiled for 'cpu'" \
+  "$tandem" compile others.bin -o p.tdm
 head -c 3000 mlp_exported.bin >short.bin
 expect 1 "expected what 'serialize..' of jax.export gives, but it is not whole" \
   "$tandem" compile short.bin -o p.tdm

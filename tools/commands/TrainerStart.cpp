@@ -14,6 +14,36 @@ using artifact::Slot;
 using runtime::Model;
 using runtime::Tensor;
 
+/// Returns whether `forward` is a whole step of training: what it is given by
+/// the model itself it updates, and nothing of it is differentiated.
+static bool isWholeStep(const artifact::Manifest &manifest) {
+  const Program *forward = manifest.findProgram("forward");
+  return forward && !manifest.findProgram("backward") &&
+         std::any_of(
+             forward->results.begin(), forward->results.end(),
+             [](const Slot &slot) { return slot.role == Role::Update; });
+}
+
+/// The output of a whole step that is its loss: the one of no dimensions, or
+/// of several the one that is called so.
+static Result<std::string> lossOfStep(const Program &forward) {
+  std::vector<std::string> numbers, named;
+  for (const Slot &slot : outputsOf(forward)) {
+    if (!slot.shape.empty() || !artifact::isFloat(slot.dtype))
+      continue;
+    numbers.push_back(slot.name);
+    if (slot.name.find("loss") != std::string::npos)
+      named.push_back(slot.name);
+  }
+  const std::vector<std::string> &found = numbers.size() == 1 ? numbers : named;
+  if (found.size() == 1)
+    return found.front();
+  return Status::unsupported(
+      "expected one output of program 'forward' to be its loss, a float "
+      "without dimensions, called 'loss' if there are others, but got " +
+      (numbers.empty() ? "none" : withCommas(numbers)));
+}
+
 Status Trainer::findPrograms() {
   const artifact::Manifest &manifest = model_.manifest();
   if (options_.anomaly.isOn && rankCount() > 1)
@@ -21,20 +51,31 @@ Status Trainer::findPrograms() {
                                "artifact is for several");
   if (stages_)
     return findStagePrograms();
+  lossName_ = manifest.loss;
   step_ = manifest.findProgram("step");
+  if (!step_ && isWholeStep(manifest)) {
+    step_ = manifest.findProgram("forward");
+    auto loss = lossOfStep(*step_);
+    if (!loss)
+      return std::move(loss).status().in("'" + options_.model.artifact + "'");
+    lossName_ = *loss;
+    if (options_.lr)
+      return Status::usage("--lr is for an optimizer of Tandem's; '" +
+                           options_.model.artifact +
+                           "' brings a whole step of its own");
+  }
   if (!step_)
     return Status::unsupported(
         "'" + options_.model.artifact +
         "' has no program 'step' to train with; compile the model with a loss "
         "and an optimizer");
-  lossName_ = manifest.loss;
   const Slot *loss = nullptr;
   for (const Slot &slot : step_->results)
     if (slot.role == Role::Output && slot.name == lossName_)
       loss = &slot;
   if (!loss || !loss->shape.empty())
-    return Status::unsupported("program 'step' has no scalar output that is "
-                               "the loss");
+    return Status::unsupported("program '" + step_->name +
+                               "' has no scalar output that is the loss");
   auto tensor = Tensor::zeros(loss->dtype, loss->shape);
   if (!tensor)
     return std::move(tensor).status();
@@ -58,8 +99,9 @@ Status Trainer::readData() {
   DataUse use;
   use.option = "--data";
   use.ranks = stages_ ? nullptr : &model_;
-  auto data = Dataset::match(manifest, *manifest.findProgram("step"),
-                             *std::move(arrays), use);
+  auto data = Dataset::match(
+      manifest, *manifest.findProgram(step_ ? step_->name : "step"),
+      *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
@@ -112,7 +154,7 @@ Status Trainer::findRest() {
       manifest.sizes.empty())
     return Status::success();
   auto fits = [&](const Program &program) {
-    if (program.name != "step")
+    if (program.name != step_->name)
       return false;
     for (const Slot *slot : inputsOf(*step_)) {
       std::vector<int64_t> shape = slot->shape;

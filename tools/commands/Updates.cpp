@@ -28,6 +28,8 @@ Status Updates::begin(const runtime::Model &model, int64_t batches,
                       bool canSkip) {
   const artifact::Manifest &manifest = model.manifest();
   batches_ = batches;
+  // A model may bring a whole step of its own (Trainer::findPrograms).
+  program_ = manifest.findProgram("step") ? "step" : "forward";
   if (batches > 1 && !manifest.findProgram("accumulate"))
     return Status::usage("--accumulate needs an artifact with the program "
                          "'accumulate': compile with --accumulate");
@@ -105,7 +107,7 @@ Status Updates::run(runtime::Model &model,
                     std::span<const runtime::Argument> inputs,
                     const runtime::Destination &loss, bool endsPass) {
   bool updates = pending_ + 1 >= batches_ || endsPass;
-  if (Status status = model.run(updates ? "step" : "accumulate", inputs,
+  if (Status status = model.run(updates ? program_ : "accumulate", inputs,
                                 std::span(&loss, 1));
       !status)
     return status;

@@ -58,6 +58,7 @@ private:
   Status findStates(const runtime::Model &model);
   Status skipNeeds() const;
 
+  std::string program_ = "step"; ///< that a batch with an update runs
   std::string normName_, skippedName_, scaleName_, rateName_;
   std::optional<double> rate_; ///< of the last update, by a schedule
   std::optional<double> norm_; ///< of the last batch, if it had an update

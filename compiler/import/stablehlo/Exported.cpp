@@ -20,8 +20,6 @@
 #include "compiler/import/stablehlo/Portable.h"
 #include "runtime/artifact/Text.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 #include <flatbuffers/flatbuffers.h>
 
 using namespace tandem;
@@ -105,16 +103,8 @@ Result<Exported> stablehlo::readExported(StringRef bytes) {
                                std::to_string(convention) + "; those from " +
                                std::to_string(kOldest) + " to " +
                                std::to_string(kNewest) + " are known");
-  std::vector<std::string> platforms;
   if (const Strings *list = table->platforms())
     for (const flatbuffers::String *name : *list)
-      platforms.push_back("'" + artifact::printable(name->str()) + "'");
-  if (platforms.size() != 1)
-    return Status::unsupported(
-        "unsupported: it was exported for " + std::to_string(platforms.size()) +
-        " platforms (" + llvm::join(platforms, ", ") +
-        "), and its first argument says which; export it for one, with "
-        "platforms=['cpu']");
-  made.platform = platforms.front();
+      made.platforms.push_back(artifact::printable(name->str()));
   return made;
 }

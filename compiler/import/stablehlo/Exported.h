@@ -15,19 +15,21 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tandem::stablehlo {
 
 struct Exported {
   llvm::StringRef module; ///< MLIR's bytecode, in the bytes that were read
   std::string function;
-  std::string platform;     ///< "cpu", "cuda", ...
+  /// "cpu", "cuda", ...; of several the first argument says which.
+  std::vector<std::string> platforms;
   int64_t devices = 1;      ///< over how many it was sharded
   bool hasBackward = false; ///< serialized with vjp_order=1 or more
 };
 
 /// Reads what `bytes` hold. Failed if they are no such flatbuffer; Unsupported
-/// if they are of another calling convention, or for several platforms.
+/// if they are of another calling convention.
 Result<Exported> readExported(llvm::StringRef bytes);
 
 } // namespace tandem::stablehlo

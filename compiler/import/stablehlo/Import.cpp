@@ -84,10 +84,28 @@ OwningOpRef<ModuleOp> stablehlo::importExported(StringRef bytes,
         ".mlir file");
     return {};
   }
-  auto module = importModule(exported->module, path, context, status, options);
+  const std::vector<std::string> &platforms = exported->platforms;
+  std::optional<int64_t> platform;
+  auto mine = llvm::find(platforms, options.platform);
+  if (platforms.size() > 1) {
+    if (mine == platforms.end()) {
+      status = Status::unsupported(
+          "unsupported: '" + path + "' was exported for the platforms '" +
+          llvm::join(platforms, "', '") + "', but it is compiled for '" +
+          options.platform + "'");
+      return {};
+    }
+    platform = mine - platforms.begin();
+  }
+  auto module =
+      importModule(exported->module, path, context, status, options, platform);
   if (!module)
     return {};
   Location loc = FileLineColLoc::get(&context, path, 0, 0);
+  if (platform)
+    emitRemark(loc) << "was exported for several platforms: what it computes "
+                       "on '"
+                    << *mine << "' is compiled";
   if (exported->devices > 1)
     emitRemark(loc) << "was exported for " << exported->devices
                     << " devices: how they share the work is left out, and the "
@@ -98,11 +116,35 @@ OwningOpRef<ModuleOp> stablehlo::importExported(StringRef bytes,
   return module;
 }
 
+/// A constant takes the place of the argument that says which platform runs.
+static void choosePlatform(ModuleOp source, int64_t platform) {
+  auto main = source.lookupSymbol<func::FuncOp>("main");
+  if (!main || main.isDeclaration())
+    return;
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto constant = main.getArgAttrOfType<StringAttr>(i, "jax.global_constant");
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!constant || constant.getValue() != "_platform_index" || !type ||
+        !type.getElementType().isInteger(32))
+      continue;
+    OpBuilder builder = OpBuilder::atBlockBegin(&main.getBody().front());
+    OperationState state(argument.getLoc(), "stablehlo.constant");
+    state.addAttribute(
+        "value", DenseElementsAttr::get(type, static_cast<int32_t>(platform)));
+    state.addTypes(type);
+    argument.replaceAllUsesWith(builder.create(state)->getResult(0));
+    (void)main.eraseArgument(i);
+    return;
+  }
+}
+
 OwningOpRef<ModuleOp> stablehlo::importModule(StringRef text,
                                               const std::string &path,
                                               MLIRContext &context,
                                               Status &status,
-                                              const ImportOptions &options) {
+                                              const ImportOptions &options,
+                                              std::optional<int64_t> platform) {
   context.loadDialect<TandemDialect, func::FuncDialect>();
   loadSourceDialects(context);
   loadPortableDialect(context);
@@ -122,6 +164,8 @@ OwningOpRef<ModuleOp> stablehlo::importModule(StringRef text,
         Status::failed("'" + path + "' is not a valid module of StableHLO");
     return {};
   }
+  if (platform)
+    choosePlatform(*source, *platform);
   ModuleTranslator translator(*source, path, options);
   OwningOpRef<ModuleOp> module = translator.run();
   status = translator.status();

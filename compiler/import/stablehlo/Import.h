@@ -14,6 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <optional>
+
 namespace tandem::stablehlo {
 
 /// True if `text` (or bytecode) is a module of StableHLO's dialects, and none
@@ -31,12 +33,13 @@ mlir::OwningOpRef<mlir::ModuleOp> importExported(llvm::StringRef bytes,
                                                  const ImportOptions &options);
 
 /// Reads one; `path` is for messages. Null if that failed: then the context's
-/// diagnostics, or `status`, say why.
-mlir::OwningOpRef<mlir::ModuleOp> importModule(llvm::StringRef text,
-                                               const std::string &path,
-                                               mlir::MLIRContext &context,
-                                               Status &status,
-                                               const ImportOptions &options);
+/// diagnostics, or `status`, say why. `platform` is what an argument gets that
+/// chooses between platforms.
+mlir::OwningOpRef<mlir::ModuleOp>
+importModule(llvm::StringRef text, const std::string &path,
+             mlir::MLIRContext &context, Status &status,
+             const ImportOptions &options,
+             std::optional<int64_t> platform = std::nullopt);
 
 } // namespace tandem::stablehlo
 

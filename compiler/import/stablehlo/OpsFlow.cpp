@@ -73,6 +73,11 @@ static LogicalResult translateCase(Node &node) {
   if (node.rank(0) != 0 || !node.element(0).isInteger(32))
     return node.error("expected one i32 as the index");
   MutableArrayRef<Region> regions = node.source()->getRegions();
+  if (auto known = node.integerOf(node.operand(0))) {
+    bool isBranch = *known >= 0 && *known < static_cast<int64_t>(count);
+    return give(node,
+                node.inlineRegion(regions[isBranch ? *known : count - 1], {}));
+  }
   if (count > 100)
     return node.unsupported("more than 100 branches");
   std::function<FlowBody::Values(size_t)> from =

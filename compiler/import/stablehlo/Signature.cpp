@@ -75,7 +75,8 @@ void ModuleTranslator::findArguments(func::FuncOp main) {
       missing(location(argument.getLoc()))
           << "the argument '" << constant.getValue()
           << "', which a function has that was exported for several platforms "
-             "or symbolic sizes; export it for one, and for fixed shapes";
+             "or symbolic sizes; export it for one (or write what serialize() "
+             "gives to a .bin file), and for fixed shapes";
     if (auto alias =
             main.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output")) {
       made.alias = alias.getInt();
