@@ -1,8 +1,8 @@
 //===- Attention.cpp - attention with masks, dropout and grouped heads ----===//
 //
 // Without mask and dropout it is the op `attention`, for which targets have
-// kernels. Otherwise scores are products in the operands' type, softmax is
-// computed in f32 at least. A row that sees nothing gives 0.
+// kernels. Otherwise scores and softmax are computed in f32 at least. A row
+// that sees nothing gives 0.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/functions/Formula.h"
@@ -107,10 +107,15 @@ static CallResults attend(Call &call) {
   }
 
   Type element = q.type().getElementType();
-  Expr scores = call.op("matmul", {q, k}, {call.unitAttr("transpose_rhs")});
+  // Numbers of 16 bits are numbers of tf32, too: their products are the same.
+  Type wide = composite::computeType(q.value);
+  SmallVector<NamedAttribute> list = {call.unitAttr("transpose_rhs")};
+  if (wide != element)
+    list.push_back(call.textAttr("precision", "tf32"));
+  Expr scores = call.op("matmul", {q.cast(wide), k.cast(wide)}, list);
   if (!scores)
     return failure();
-  scores = scores.cast(composite::computeType(q.value)) * scale;
+  scores = scores * scale;
   if (isCausal) {
     Type i64 = call.builder.getI64Type();
     Expr row = composite::iota(q, i64, scores.shape(), rank - 2);

@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -61,7 +62,16 @@ static bool adapts(Value value, Type type) {
   return role && role.getKind() == RoleKind::Param;
 }
 
+static bool statesPrecision(Operation *op) {
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<MatmulOp, Conv2dOp, Conv2dInputGradOp, Conv2dFilterGradOp>(
+          [](auto product) { return product.getPrecision().has_value(); })
+      .Default(false);
+}
+
 TypeChoice tandem::chooseType(const Retyper &retyper, Operation *op, Type low) {
+  if (statesPrecision(op))
+    return {{}, "its precision is stated"};
   switch (autocastClassOf(op)) {
   case AutocastClass::Full:
     return {{}, "keeps the digits of f32"};

@@ -34,6 +34,24 @@ module attributes {tandem.amp = bf16} {
 
 // -----
 
+// A product whose precision is stated keeps its type: what it was stated for
+// would be lost.
+// CHECK-LABEL: func.func @graph
+// CHECK: %[[P:.*]] = tandem.matmul %{{.*}}, %{{.*}} {precision = "tf32"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+// CHECK: %[[L:.*]] = tandem.cast %[[P]] : tensor<4x4xf32> to tensor<4x4xbf16>
+// CHECK: tandem.matmul %[[L]], %{{.*}} -> tensor<4x4xbf16>
+module attributes {tandem.amp = bf16} {
+  func.func @graph(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">},
+                   %w: tensor<4x4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<4x4xf32> {tandem.role = #tandem.role<output "y">}) {
+    %p = tandem.matmul %x, %w {precision = "tf32"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %q = tandem.matmul %p, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    return %q : tensor<4x4xf32>
+  }
+}
+
+// -----
+
 // What an op says counts more than the module: off, and a type of its own.
 // CHECK-LABEL: func.func @graph
 // CHECK: tandem.matmul {{.*}} -> tensor<2x2xf32>

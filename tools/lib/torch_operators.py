@@ -79,9 +79,6 @@ LOSS = {"add.Tensor", "mul.Tensor", "sum.dim_IntList", "clone", "full", "_to_cop
 # Refused in integers.
 WINDOWS = {f"nn.functional.{kind}{n}d" for kind in ("conv", "conv_transpose", "avg_pool", "max_pool") for n in (1, 2, 3)}
 OF_INTEGERS = "convolutions and pools of 64-bit integers, which networks do not have: refused"
-ROUNDED_SCORES = (
-    "attention with a mask in bf16 rounds its scores to bf16, as attention that is written out does; PyTorch's kernels "
-    "keep them in f32")
 
 
 def reason_against(name, kind, sample):
@@ -90,8 +87,6 @@ def reason_against(name, kind, sample):
         return OF_INTEGERS
     if sample.kwargs.get("dropout_p", 0) > 0:
         return RANDOM
-    if kind == "bfloat16" and sample.kwargs.get("attn_mask") is not None:
-        return ROUNDED_SCORES
     return ""
 
 
