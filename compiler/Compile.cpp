@@ -73,6 +73,16 @@ static Import importFile(const std::string &path, MLIRContext &context,
              : import(torch::readArchive(path), torch::importProgram);
 }
 
+/// The module, unless it has names that messages and manifests cannot have.
+static OwningOpRef<ModuleOp> withGoodNames(OwningOpRef<ModuleOp> module,
+                                           const std::string &path,
+                                           Status &status) {
+  if (!module || succeeded(checkNames(*module)))
+    return module;
+  status = Status::failed("'" + path + "' has names with control characters");
+  return {};
+}
+
 static OwningOpRef<ModuleOp> readImported(const std::string &path,
                                           MLIRContext &context, Status &status,
                                           const ImportOptions &options,
@@ -83,6 +93,9 @@ static OwningOpRef<ModuleOp> readImported(const std::string &path,
   status = import.status();
   if (!status)
     status = std::move(status).in("'" + path + "'");
+  import.module = withGoodNames(std::move(import.module), path, status);
+  if (!status)
+    return {};
   for (const std::string &note : import.notes)
     emitRemark(FileLineColLoc::get(&context, path, 0, 0)) << note;
   if (weights)
@@ -123,10 +136,13 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return {};
   }
   if (extension == ".json")
-    return importJsonGraph((*buffer)->getBuffer(), path, context, status);
+    return withGoodNames(
+        importJsonGraph((*buffer)->getBuffer(), path, context, status), path,
+        status);
   if (stablehlo::isExportedFile(path))
-    return stablehlo::importExported((*buffer)->getBuffer(), path, context,
-                                     status, options);
+    return withGoodNames(stablehlo::importExported((*buffer)->getBuffer(), path,
+                                                   context, status, options),
+                         path, status);
   if (extension != ".mlir") {
     status = Status::usage("expected a model in .mlir, .json, .onnx, .pt2 or "
                            ".bin (of jax.export), but got '" +
@@ -140,7 +156,9 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
   if (!status)
     return {};
   if (isStablehlo)
-    return stablehlo::importModule(text, path, context, status, options);
+    return withGoodNames(
+        stablehlo::importModule(text, path, context, status, options), path,
+        status);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   context.loadDialect<TandemDialect>();
@@ -149,11 +167,9 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return failure(); // others show it
   });
   auto module = parseSourceFile<ModuleOp>(sources, &context);
-  if (module && failed(checkNames(*module)))
-    module = {};
   if (!module)
     status = Status::failed("'" + path + "' is not a valid module");
-  return module;
+  return withGoodNames(std::move(module), path, status);
 }
 
 Status tandem::adaptModel(ModuleOp module, const CompileOptions &options) {

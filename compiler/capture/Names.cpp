@@ -1,6 +1,7 @@
 //===- Names.cpp - what a model and its values may be called --------------===//
 #include "compiler/capture/Names.h"
 #include "ir/Signature.h"
+#include "ir/TiedNames.h"
 #include "runtime/artifact/Text.h"
 
 using namespace mlir;
@@ -31,13 +32,21 @@ LogicalResult tandem::checkNames(ModuleOp module) {
     module.emitError(problem);
     isFine = false;
   }
-  auto check = [&](RoleAttr role, Location loc) {
-    if (!role || !artifact::hasControls(role.getName().getValue()))
+  auto checkName = [&](StringRef name, Location loc) {
+    if (!artifact::hasControls(name))
       return;
     mlir::emitError(loc) << "expected a name without control characters, but "
                             "got "
-                         << artifact::inQuotes(role.getName().getValue());
+                         << artifact::inQuotes(name);
     isFine = false;
+  };
+  auto check = [&](RoleAttr role, Location loc) {
+    if (!role)
+      return;
+    checkName(role.getName().getValue(), loc);
+    if (auto others = role.getProperty<ArrayAttr>(kAlsoCalled))
+      for (auto other : others.getAsRange<StringAttr>())
+        checkName(other.getValue(), loc);
   };
   for (auto func : module.getOps<func::FuncOp>()) {
     for (BlockArgument argument :

@@ -267,6 +267,62 @@ TEST_F(Archive, OptionsThatNameNothing) {
       Code::Usage, "its outputs are 'loss', 'logits'");
 }
 
+// It trained without dropout and with statistics that stay, and nothing said
+// so.
+TEST_F(Archive, ThatWasExportedInEval) {
+  auto notesOf = [&](const std::string &path, const ImportOptions &options) {
+    auto program = torch::readArchive(path);
+    mlir::DialectRegistry registry;
+    registerCompiler(registry);
+    mlir::MLIRContext context(registry);
+    Import made = torch::importProgram(*program, path, options, context);
+    EXPECT_TRUE(made.module) << made.status().message();
+    std::string notes;
+    for (const std::string &note : made.notes)
+      notes += note + "\n";
+    return notes;
+  };
+  std::string path =
+      replaced("cnn", "\"training\", \"arg\": {\"as_bool\": true}",
+               "\"training\", \"arg\": {\"as_bool\": false}");
+  ImportOptions options;
+  options.dims["s77"] = 4;
+  std::string remark = "exported in eval(): 1 normalization takes its running "
+                       "statistics, which training leaves as they are; to "
+                       "train with them, call model.train()";
+  EXPECT_EQ(notesOf(path, options).find("eval()"), std::string::npos);
+  options.loss = "loss";
+  EXPECT_NE(notesOf(path, options).find(remark), std::string::npos)
+      << notesOf(path, options);
+  EXPECT_EQ(notesOf(fixture("cnn"), options).find("eval()"), std::string::npos);
+  options.keepEval = true;
+  EXPECT_EQ(notesOf(path, options).find("eval()"), std::string::npos);
+}
+
+// The manifest was refused, after everything was compiled.
+TEST_F(Archive, WithNamesThatHaveControlCharacters) {
+  std::string path = replaced("mlp", "logits", "lo\\\\\\\\ngits"), said;
+  mlir::DialectRegistry registry;
+  registerCompiler(registry);
+  mlir::MLIRContext context(registry);
+  context.getDiagEngine().registerHandler(
+      [&](mlir::Diagnostic &diagnostic) { said += diagnostic.str() + "\n"; });
+  Status status;
+  EXPECT_FALSE(readModel(path, context, status));
+  expect(status, Code::Failed, "has names with control characters");
+  EXPECT_EQ(said, "expected a name without control characters, but got "
+                  "'lo\\x0agits'\n");
+}
+
+// Results went nowhere: the operator was taken for the one that gives them.
+TEST_F(Archive, ThatWritesSeveralResultsElsewhere) {
+  std::string path = replaced("random", "torch.ops.aten.sort.default",
+                              "torch.ops.aten.sort.values");
+  expect(statusOf(path), Code::Unsupported,
+         "(aten.sort.values): unsupported: the operator 'aten.sort' with "
+         "several tensors that it writes its results to");
+}
+
 TEST(TorchSizes, AreExpressions) {
   using torch::evaluate;
   torch::Symbols symbols = {{"s0", 5}, {"s77", 4}};

@@ -175,6 +175,12 @@ static Status runInspect(const InspectOptions &command) {
       return s;
     std::printf("\n");
   }
+  if (!command.json && !command.ptx && !command.resources) {
+    std::string summary = session.sizesSummary(path);
+    std::fputs(summary.c_str(), stdout);
+    if (!summary.empty() || !session.status())
+      return session.status();
+  }
   Result<am::ArtifactReader> reader = std::string_view(path).ends_with(".tdm")
                                           ? am::ArtifactReader::open(path)
                                           : session.loaded(path);

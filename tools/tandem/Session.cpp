@@ -5,6 +5,8 @@
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/torch/Archive.h"
+#include "compiler/import/torch/Summary.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/Pipeline.h"
 #include "ir/Where.h"
@@ -46,14 +48,22 @@ Session::Session(const CompileOptions &options)
 
 Session::~Session() = default;
 
+/// A part of a line on the screen.
+static std::string inLine(StringRef text) {
+  std::string made;
+  for (char c : artifact::forScreen(text))
+    made += c == '\n' ? "\\x0a" : c == '\t' ? "\\x09" : std::string(1, c);
+  return made;
+}
+
 /// Writes "FILE:LINE:COLUMN: " for the first place in the file of a location,
 /// and what was being derived there.
 static void printPlace(llvm::raw_ostream &out, Location loc) {
   if (std::string place = placeOf(loc); !place.empty()) {
-    out << artifact::forScreen(place) << ": ";
+    out << inLine(place) << ": ";
   } else if (auto name = dyn_cast<NameLoc>(loc)) {
     printPlace(out, name.getChildLoc());
-    out << "in '" << artifact::forScreen(name.getName().getValue()) << "': ";
+    out << "in '" << inLine(name.getName().getValue()) << "': ";
   } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
     printPlace(out, call.getCallee());
   } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
@@ -117,36 +127,40 @@ static bool isStablehlo(const std::string &path) {
 
 ImportOptions Session::importOptions(const std::string &path) {
   ImportOptions import = options_.import;
-  bool isOnnx = StringRef(path).ends_with(".onnx");
-  bool isTorch = StringRef(path).ends_with(".pt2");
-  if (!isOnnx && !isTorch && !isStablehlo(path)) {
-    // CompileFlags has refused the rest of what is for other formats.
-    if (!import.train.empty())
-      status_ = Status::usage("--train is for models of other formats, but '" +
-                              path + "' is in Tandem's dialect");
-    else if (parseLoss(options_.loss))
-      status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
-                              "other formats, but '" +
-                              path + "' is in Tandem's dialect");
-    return import;
-  }
-  options_.freeze.clear(); // It is the importer's.
-  if (StringRef(options_.loss).contains(':'))
-    loss_ = std::exchange(options_.loss, "");
-  // An output that is the loss is differentiated by name.
-  import.loss = loss_.empty() ? options_.loss : loss_;
-  if (isOnnx)
-    status_ = onnx::readValues(path, options_.importValues, import.values);
-  // Only PyTorch says itself what is trained.
-  const char *needsLoss = !import.freeze.empty()  ? "--freeze"
-                          : !import.train.empty() ? "--train"
-                          : import.keepEval       ? "--keep-eval"
-                                                  : nullptr;
-  if (status_ && needsLoss && !isTorch && import.loss.empty())
-    status_ = Status::usage(std::string(needsLoss) +
-                            " needs --loss: without one nothing of a model in "
-                            "ONNX or StableHLO is trained");
+  if (StringRef kind = options_.target; !kind.empty())
+    import.platform = kind.take_until([](char c) {
+                            return c == ':' || c == '+';
+}).str();
+bool isOnnx = StringRef(path).ends_with(".onnx");
+bool isTorch = StringRef(path).ends_with(".pt2");
+if (!isOnnx && !isTorch && !isStablehlo(path)) {
+  // CompileFlags has refused the rest of what is for other formats.
+  if (!import.train.empty())
+    status_ = Status::usage("--train is for models of other formats, but '" +
+                            path + "' is in Tandem's dialect");
+  else if (parseLoss(options_.loss))
+    status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
+                            "other formats, but '" +
+                            path + "' is in Tandem's dialect");
   return import;
+}
+options_.freeze.clear(); // It is the importer's.
+if (StringRef(options_.loss).contains(':'))
+  loss_ = std::exchange(options_.loss, "");
+// An output that is the loss is differentiated by name.
+import.loss = loss_.empty() ? options_.loss : loss_;
+if (isOnnx)
+  status_ = onnx::readValues(path, options_.importValues, import.values);
+// Only PyTorch says itself what is trained.
+const char *needsLoss = !import.freeze.empty()  ? "--freeze"
+                        : !import.train.empty() ? "--train"
+                        : import.keepEval       ? "--keep-eval"
+                                                : nullptr;
+if (status_ && needsLoss && !isTorch && import.loss.empty())
+  status_ = Status::usage(std::string(needsLoss) +
+                          " needs --loss: without one nothing of a model in "
+                          "ONNX or StableHLO is trained");
+return import;
 }
 
 OwningOpRef<ModuleOp> Session::read(const std::string &path) {
@@ -173,6 +187,19 @@ std::string Session::summary(const std::string &path) {
   if (Status s = import.status(); !s)
     status_ = Status(s.code(), "'" + path + "' cannot be compiled as it is");
   return onnx::summaryOf(*model, import);
+}
+
+std::string Session::sizesSummary(const std::string &path) {
+  const ImportOptions &import = options_.import;
+  if (!StringRef(path).ends_with(".pt2") || !import.dims.empty() ||
+      !import.shapes.empty())
+    return {};
+  auto program = torch::readArchive(path);
+  status_ = program.status();
+  if (!program)
+    return {};
+  auto open = torch::openDimensions(*program, import);
+  return open.empty() ? "" : torch::summaryOf(*program, open);
 }
 
 Modules Session::phases(const std::string &path) {

@@ -51,6 +51,9 @@ public:
   /// What is in the ONNX model `path`, as text; everything that is wrong with
   /// it or not supported comes first, and makes `status()` a failure.
   std::string summary(const std::string &path);
+  /// The same of an archive of torch.export whose inputs have sizes that
+  /// options say nothing of; empty if there is none, or it is no such archive.
+  std::string sizesSummary(const std::string &path);
   /// What a model in ONNX brought of parameters and states.
   const Weights &weights() const { return weights_; }
 

@@ -7,6 +7,7 @@
 #include "compiler/import/Expressions.h"
 #include "compiler/import/Losses.h"
 #include "compiler/import/torch/GraphTranslator.h"
+#include "compiler/import/torch/Summary.h"
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 #include "ir/Where.h"
@@ -79,15 +80,13 @@ void GraphTranslator::checkRanges() {
       std::vector<std::string> unknown;
       auto value = evaluate(size, symbols, &unknown);
       for (const std::string &symbol : unknown) {
-        auto it = program.ranges.find(symbol);
+        Dimension open = {symbol, name, i, {}, {}};
+        if (symbolOf(size) == symbol)
+          open.hint = size.hint;
+        if (auto it = program.ranges.find(symbol); it != program.ranges.end())
+          open.range = it->second;
         missing += (missing.empty() ? "" : ", ") + ("--dim=" + symbol) + "=N";
-        std::string facts;
-        if (size.hint && symbolOf(size) == symbol)
-          facts = std::to_string(*size.hint) + " when it was exported";
-        if (it != program.ranges.end() && it->second.low)
-          facts += (facts.empty() ? "at least " : ", at least ") +
-                   std::to_string(*it->second.low);
-        if (!facts.empty())
+        if (std::string facts = open.facts(); !facts.empty())
           missing += " (dimension " + std::to_string(i) + ": " + facts + ")";
       }
       if (given != options.shapes.end() && i < given->second.size() && value &&
@@ -257,6 +256,28 @@ void GraphTranslator::checkChoices() {
            "nothing is left to train");
 }
 
+/// Says what will be trained as it is in inference.
+void GraphTranslator::noteInference() {
+  int64_t dropouts = inactive[Inactive::Dropout];
+  int64_t norms = inactive[Inactive::Norm];
+  if (options.loss.empty() || options.keepEval || dropouts + norms == 0)
+    return;
+  bool isAll = active[Inactive::Dropout] + active[Inactive::Norm] == 0;
+  std::string text = isAll ? "exported in eval(): " : "partly in eval(): ";
+  if (dropouts)
+    text += std::to_string(dropouts) +
+            (dropouts == 1 ? " dropout drops" : " dropouts drop") + " nothing";
+  if (norms)
+    text += (dropouts ? ", " : "") + std::to_string(norms) +
+            (norms == 1 ? " normalization takes its running statistics, which "
+                        : " normalizations take their running statistics, "
+                          "which ") +
+            "training leaves as they are";
+  notes.push_back(text + "; to train with them, call model.train() before "
+                         "torch.export.export; --keep-eval says that this is "
+                         "meant");
+}
+
 void GraphTranslator::noteChoices() {
   int64_t elements = 0, fixed = 0, states = 0;
   std::vector<std::string> trained;
@@ -286,4 +307,5 @@ void GraphTranslator::noteChoices() {
     text += "; " + std::to_string(states) +
             (states == 1 ? " buffer is a state" : " buffers are states");
   notes.push_back(text);
+  noteInference();
 }

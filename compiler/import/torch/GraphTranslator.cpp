@@ -290,6 +290,25 @@ void GraphTranslator::tag(Operation *before) {
   }
 }
 
+/// Whether a node reads what was not made, which was said where it is made.
+static bool readsWrong(const NodeData &data,
+                       const GraphTranslator::Scope &scope) {
+  return llvm::any_of(data.inputs, [&](const NamedArgument &input) {
+    return llvm::any_of(input.argument.names, [&](const std::string &name) {
+      auto it = scope.refs.find(name);
+      return it != scope.refs.end() && !it->second;
+    });
+  });
+}
+
+/// Whether an overload of several results is given tensors for them:
+/// "sort.values", "max.dim_max", "var_mean.correction_out".
+static bool isGivenResults(StringRef overload) {
+  return overload == "out" || overload.ends_with("_out") ||
+         overload.starts_with("values") || overload.ends_with("_values") ||
+         overload.ends_with("dim_max") || overload.ends_with("dim_min");
+}
+
 void GraphTranslator::addNode(const NodeData &data, Scope &to) {
   if (isSizes(data, *to.graph))
     return;
@@ -317,8 +336,12 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
       (data.name.empty() ? (node.names_.empty() ? bare.str() : node.names_[0])
                          : data.name) +
       "' (" + op + (overload.empty() ? "" : "." + overload) + ")";
-  if (!translation) {
-    (void)node.unsupported("the operator '" + op + "'");
+  bool writesSeveral = node.names_.size() > 1 && isGivenResults(overload);
+  if (!translation || writesSeveral) {
+    (void)node.unsupported("the operator '" + op + "'" +
+                           (translation ? " with several tensors that it "
+                                          "writes its results to"
+                                        : ""));
     return finish(node, to, false);
   }
   Block *block = builder.getInsertionBlock();
@@ -336,7 +359,8 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
         return success();
       });
   size_t known = problems.size();
-  if (failed((*translation)(node)) && problems.size() == known && !node.failed_)
+  bool isMade = succeeded((*translation)(node)) && !node.failed_;
+  if (!isMade && problems.size() == known && !readsWrong(data, to))
     (void)node.error("cannot be translated");
   finish(node, to, isInPlace);
   tag(before);
@@ -357,8 +381,12 @@ static bool isRead(const std::string &name, const Graph &graph) {
 
 /// Binds the results, which have to be what the archive says they are.
 void GraphTranslator::finish(Node &node, Scope &to, bool isInPlace) {
-  if (isInPlace && !node.failed_ && !node.results.empty())
-    node.writeToSelf();
+  if (!node.failed_ && !node.results.empty()) {
+    if (isInPlace && !node.data_.inputs.empty())
+      node.writeTo(node.data_.inputs[0].name);
+    else if (node.has("out"))
+      node.writeTo("out");
+  }
   for (size_t i = 0; i < node.names_.size(); ++i) {
     if (node.names_[i].empty())
       continue;
@@ -419,117 +447,6 @@ GraphTranslator::translate(const Graph &graph, ArrayRef<Value> inputs) {
   if (!isFine)
     return failure();
   return outputs;
-}
-
-//===----------------------------------------------------------------------===//
-// Outputs
-//===----------------------------------------------------------------------===//
-
-void GraphTranslator::addOutputs(Scope &to) {
-  auto refOf = [&](const Argument &argument) -> Value {
-    if (argument.form != Form::Tensor)
-      return {};
-    auto it = to.refs.find(argument.names[0]);
-    return it == to.refs.end() ? Value() : it->second;
-  };
-  size_t users = llvm::count_if(program.outputs, [](const OutputSpec &output) {
-    return output.kind == OutputSpec::Kind::User;
-  });
-  bool hasNames = program.outputNames.size() == users;
-  SmallVector<std::pair<std::string, Value>> outputs;
-  std::set<std::string> names;
-  auto isArgument = [&](const std::string &name) {
-    return findValue(func, name).has_value();
-  };
-  size_t next = 0;
-  for (const OutputSpec &output : program.outputs) {
-    using Kind = OutputSpec::Kind;
-    std::string where =
-        "output '" +
-        (output.argument.names.empty() ? output.what
-                                       : output.argument.names[0]) +
-        "'";
-    if (output.kind == Kind::Other) {
-      problem(where,
-              "unsupported: an output of kind '" + output.what + "'" +
-                  (StringRef(output.what).starts_with("gradient")
-                       ? ": the program was differentiated already; "
-                         "export its forward"
-                       : ""),
-              true);
-      continue;
-    }
-    if (output.kind == Kind::User || output.kind == Kind::Loss) {
-      std::string name = output.kind == Kind::Loss ? "loss"
-                         : hasNames                ? program.outputNames[next]
-                         : output.argument.names.empty()
-                             ? ""
-                             : output.argument.names[0];
-      next += output.kind == Kind::User;
-      if (output.argument.form != Form::Tensor) {
-        // A number or None: known, or nothing.
-        if (output.argument.form == Form::Other)
-          problem(where, "unsupported: an output that is no tensor", true);
-        continue;
-      }
-      Value made = refOf(output.argument);
-      if (!made) {
-        if (!to.refs.count(output.argument.names[0]))
-          problem(where, "the graph makes no such value");
-        continue;
-      }
-      std::string unique = name;
-      for (int i = 1; !names.insert(unique).second || isArgument(unique); ++i)
-        unique = name + "_" + std::to_string(i);
-      outputs.emplace_back(unique, made);
-      continue;
-    }
-    // A mutation: what functional graphs have for a write.
-    Value made = refOf(output.argument), storage;
-    for (const InputSpec &input : program.inputs)
-      if (!input.argument.names.empty() &&
-          (output.kind == Kind::InputMutation
-               ? input.argument.names[0] == output.target
-               : input.target == output.target))
-        storage = refOf(input.argument);
-    if (!made || !storage) {
-      if (!to.refs.count(
-              output.argument.names.empty() ? "" : output.argument.names[0]))
-        problem(where, "the graph has no '" + output.target + "' to change");
-      continue;
-    }
-    Location loc = made.getLoc();
-    if (made.getType() != storage.getType())
-      problem(where, "has another type than '" + output.target + "'");
-    else if (made != storage)
-      WriteOp::create(builder, loc, ReadOp::create(builder, loc, made),
-                      storage);
-  }
-  if (!options.loss.empty())
-    addLoss(to, outputs);
-  if (random) {
-    Location loc = random.getLoc();
-    auto step = ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(cast<RankedTensorType>(randomValue.getType()),
-                               ArrayRef<int64_t>{0, 1}));
-    WriteOp::create(builder, loc,
-                    AddOp::create(builder, loc, randomValue, step), random);
-  }
-  checkConstants();
-  checkStorage();
-  if (outputs.empty() && problems.empty() && !changesArguments(func))
-    problem("the graph", "it has no outputs");
-  SmallVector<Value> results;
-  for (const auto &[name, value] : outputs)
-    results.push_back(value);
-  returnOutputs(builder, func, results);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    setRoleOfResult(func, i,
-                    RoleAttr::get(builder.getContext(), RoleKind::Output,
-                                  outputs[i].first));
-  if (problems.empty())
-    demoteRefs(func);
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,6 +69,7 @@ private:
   bool isTrained(const std::string &name) const;
   void checkChoices();
   void noteChoices();
+  void noteInference();
 
   // Nodes.
   void addNodes(const Graph &graph, Scope &scope);
@@ -103,6 +104,8 @@ private:
   mlir::Value random;      ///< the state's ref
   mlir::Value randomValue; ///< what it is in this step
   int64_t draws = 0;
+  /// Nodes that were exported in train() and in eval().
+  std::map<Inactive, int64_t> active, inactive;
   int depth = 0;
 };
 

@@ -25,17 +25,13 @@ static bool showsOtherwise(StringRef op) {
   return llvm::is_contained(ops, op);
 }
 
-void Node::writeToSelf() {
-  const Argument *first =
-      data_.inputs.empty() ? nullptr : &data_.inputs[0].argument;
-  Value self = first && first->form == Argument::Form::Tensor
-                   ? ref(data_.inputs[0].name)
-                   : Value();
+void Node::writeTo(StringRef operand) {
+  Value self = isTensor(operand) ? ref(operand) : Value();
   Value made = results[0];
   if (!self || !made || made == self)
     return;
   auto makes = made.getDefiningOp<MakeRefOp>();
-  if (!makes != showsOtherwise(op())) {
+  if (!makes != (operand != "out" && showsOtherwise(op()))) {
     (void)unsupported("changes which storage a tensor shows");
     return;
   }
@@ -490,7 +486,10 @@ NamedAttribute Node::attr(StringRef name, ArrayRef<int64_t> list) {
 
 Value Node::randomState() { return translator_.randomState(); }
 int64_t Node::nextDraw() { return translator_.draws++; }
-bool Node::keepsInference() const { return translator_.options.keepEval; }
+bool Node::trains(Inactive what, bool training) {
+  ++(training ? translator_.active : translator_.inactive)[what];
+  return training && !translator_.options.keepEval;
+}
 
 LogicalResult Node::result(size_t i, Value value) {
   if (!value || failed_) {

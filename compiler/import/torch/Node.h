@@ -18,6 +18,9 @@ namespace tandem::torch {
 
 class GraphTranslator;
 
+/// What does something else in training than in inference.
+enum class Inactive { Nothing, Dropout, Norm };
+
 class Node {
 public:
   using List = llvm::SmallVector<int64_t>;
@@ -119,8 +122,11 @@ public:
   /// The state of random numbers, and a draw that no other node has.
   mlir::Value randomState();
   int64_t nextDraw();
-  /// True if normalizations and dropout do as in inference (--keep-eval).
-  bool keepsInference() const;
+  /// Dropout of `x`, each element by itself.
+  Expr dropped(const Expr &x, double p);
+  /// Whether a node does what it does in training: `training` says how it was
+  /// exported, --keep-eval that nothing does. Counts those that do not.
+  bool trains(Inactive what, bool training);
 
   //===--------------------------------------------------------------------===//
   // Results
@@ -158,8 +164,9 @@ private:
   /// In a region of autocast an operand has the type of the result, if both are
   /// floats: that is what PyTorch casts, whatever its lists of operators are.
   Expr autocast(const Expr &x);
-  /// Of an op in place: what it computed becomes what its first operand holds.
-  void writeToSelf();
+  /// Of an op in place, or with an argument `out`: what it computed becomes
+  /// what that operand holds.
+  void writeTo(llvm::StringRef operand);
   std::optional<int64_t> integerOf(const Number &number);
   std::optional<double> numberOf(const Number &number);
   std::vector<std::string> resultNames() const;

@@ -239,8 +239,8 @@ void torch::addContractionOps(OpTable &table) {
   table.add("mm", [](Node &n) { return product(n, "mm", "self", "mat2"); });
   table.add("bmm", [](Node &n) { return product(n, "bmm", "self", "mat2"); });
   table.add("mv", [](Node &n) { return product(n, "mv", "self", "vec"); });
-  table.add("dot vdot",
-            [](Node &n) { return product(n, "dot", "self", "tensor"); });
+  table.add("dot", [](Node &n) { return product(n, "dot", "self", "tensor"); });
+  table.add("vdot", [](Node &n) { return product(n, "dot", "self", "other"); });
   table.add("inner",
             [](Node &n) { return product(n, "inner", "self", "other"); });
   table.add("matmul linalg_matmul", [](Node &n) {

@@ -111,7 +111,8 @@ static LogicalResult batchNorm(Node &node) {
                   !op.ends_with("no_training");
   if (node.overload() == "no_stats")
     training = true;
-  training &= !node.keepsInference() || !node.has("running_mean");
+  if (node.has("running_mean"))
+    training = node.trains(Inactive::Norm, training);
   SmallVector<Value> operands = {
       x, optional(node, "weight"), optional(node, "bias"),
       optional(node, "running_mean"), optional(node, "running_var")};
@@ -185,7 +186,7 @@ static LogicalResult instanceNorm(Node &node) {
   SmallVector<Value> operands = {x, optional(node, "weight"),
                                  optional(node, "bias")};
   if (node.has("running_mean")) {
-    if (!node.flag("use_input_stats", true) || node.keepsInference()) {
+    if (!node.trains(Inactive::Norm, node.flag("use_input_stats", true))) {
       operands.push_back(node.value("running_mean"));
       operands.push_back(node.value("running_var"));
       return give(node,

@@ -12,10 +12,22 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
 
+Expr Node::dropped(const Expr &x, double p) {
+  return make("dropout", {x, randomState()},
+              {attr("draw", nextDraw()), attr("p", p),
+               builder().getNamedAttr("training", builder().getUnitAttr())});
+}
+
+/// Whether a node of dropout with `p` drops.
+static bool drops(Node &node, double p) {
+  bool training = node.flag("train", true);
+  return p > 0 ? node.trains(Inactive::Dropout, training) : training;
+}
+
 static LogicalResult dropout(Node &node) {
   StringRef self = node.has("input") ? "input" : "self";
   double p = node.number("p", 0.5);
-  bool training = node.flag("train", true) && !node.keepsInference();
+  bool training = drops(node, p);
   bool isNative = node.op() == "native_dropout";
   Value ref = node.ref(self);
   if (!ref)
@@ -33,16 +45,13 @@ static LogicalResult dropout(Node &node) {
     return success(succeeded(node.result(0, made[0])) &&
                    succeeded(node.result(1, made[1])));
   }
-  return node.result(node.make(
-      "dropout", {x, node.randomState()},
-      {node.attr("draw", node.nextDraw()), node.attr("p", p),
-       node.builder().getNamedAttr("training", node.builder().getUnitAttr())}));
+  return node.result(node.dropped(x, p));
 }
 
 /// Whole channels are dropped: one draw for each of the first two dimensions.
 static LogicalResult featureDropout(Node &node) {
   double p = node.number("p", 0.5);
-  bool training = node.flag("train", true) && !node.keepsInference();
+  bool training = drops(node, p);
   Value ref = node.ref("input");
   if (!ref)
     return failure();
@@ -53,10 +62,7 @@ static LogicalResult featureDropout(Node &node) {
     return node.error("expected at least two dimensions");
   Type element = x.type().getElementType();
   Expr ones = node.full(element, x.shape().take_front(2), 1);
-  Expr factor = node.make(
-      "dropout", {ones, node.randomState()},
-      {node.attr("draw", node.nextDraw()), node.attr("p", p),
-       node.builder().getNamedAttr("training", node.builder().getUnitAttr())});
+  Expr factor = node.dropped(ones, p);
   return node.result(factor ? x * factor.broadcastTo(x.shape(), {0, 1})
                             : factor);
 }
@@ -112,6 +118,23 @@ static LogicalResult integers(Node &node) {
   return node.result(node.cast(whole + whole.like(low), type.getElementType()));
 }
 
+/// The order that uniform numbers sort into.
+static LogicalResult permutation(Node &node) {
+  RankedTensorType type = node.resultType(0);
+  if (!type)
+    return node.unsupported("a tensor of a size that is not known");
+  if (!type.getElementType().isInteger())
+    return node.unsupported("an order of numbers that are no integers");
+  Expr keys =
+      node.make("uniform_like",
+                {node.full(node.builder().getF32Type(), type.getShape(), 0),
+                 node.randomState()},
+                {node.attr("low", 0.0), node.attr("high", 1.0),
+                 node.attr("draw", node.nextDraw())});
+  Expr order = keys ? node.make("argsort", keys.value) : keys;
+  return node.result(order ? node.cast(order, type.getElementType()) : order);
+}
+
 void torch::addRandomOps(OpTable &table) {
   table.add("dropout native_dropout", dropout);
   table.add("feature_dropout", featureDropout);
@@ -133,4 +156,5 @@ void torch::addRandomOps(OpTable &table) {
   });
   table.add("bernoulli", bernoulli);
   table.add("randint randint_like", integers);
+  table.add("randperm", permutation);
 }
