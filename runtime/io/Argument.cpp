@@ -27,7 +27,8 @@ namespace {
 constexpr std::string_view extensions =
     "'.npy', '.npz[:MEMBER]', '.safetensors[:TENSOR]' or '.csv[:COLUMNS]'";
 /// Beside them, of files that are read.
-constexpr std::string_view tokens = ", or of tokens '.bin:u16' or '.bin:u32'";
+constexpr std::string_view tokens =
+    ", of tokens '.bin:u16' or '.bin:u32', or a folder of images, 'FOLDER/'";
 
 /// Takes "PATH.npz" or "PATH.npz:MEMBER" apart; returns whether it is one.
 bool splitMember(std::string_view text, std::string_view extension,
@@ -193,6 +194,8 @@ Result<Argument> parseArgument(std::string_view text) {
     argument.kind = Argument::Kind::Csv;
   } else if (splitMember(value, ".bin", argument)) {
     argument.kind = Argument::Kind::Tokens;
+  } else if (splitMember(value, "/", argument)) {
+    argument.kind = Argument::Kind::Images;
   } else {
     return Status::usage(inQuotes(argument.name) + ": expected a file named " +
                          std::string(extensions) + std::string(tokens) +
@@ -215,6 +218,9 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
   case Argument::Kind::Tokens:
     return Status::usage(argument.where() +
                          ": tokens are rows, of a program's input");
+  case Argument::Kind::Images:
+    return Status::usage(argument.where() +
+                         ": images are rows, of a program's input");
   case Argument::Kind::Safetensors:
     break;
   }
@@ -223,7 +229,8 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
 
 Status checkPlace(const Argument &argument) {
   if (argument.kind == Argument::Kind::Scalar ||
-      argument.kind == Argument::Kind::Tokens)
+      argument.kind == Argument::Kind::Tokens ||
+      argument.kind == Argument::Kind::Images)
     return Status::usage(
         inQuotes(argument.name) + ": expected '@FILE' with a file named " +
         std::string(extensions) + " but got " + inQuotes(argument.text));

@@ -17,7 +17,8 @@ namespace tandem::io {
 /// A NAME=VALUE argument, taken apart.
 struct Argument {
   /// Tokens: numbers one behind the other, of the type that `member` says.
-  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens };
+  /// Images: a folder, of which `member` says what becomes of them.
+  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens, Images };
   std::string name;
   Kind kind = Kind::Scalar;
   std::string text;   ///< the scalar, or the path

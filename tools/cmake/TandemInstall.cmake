@@ -3,6 +3,8 @@
 #   runtime    libtandem.so.N and tandem-run: what trains
 #   mpi        libtandem-mpi.so, where MPI was found: opened by the runtime
 #   nccl       libtandem-nccl.so: opened by the runtime
+#   images     libtandem-images.so, where libpng or libjpeg was found: opened by
+#              tandem-run
 #   dev        headers of the C and C++ API, what find_package and pkg-config read
 #   compiler   tandem and its tools, the CUDA emulator, and the libraries and
 #              headers of the tracer and the compiler
@@ -36,6 +38,13 @@ endif()
 # It opens NCCL and the driver at run time, and needs neither to be installed.
 install(TARGETS tandem-nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT nccl)
+
+# --- images ------------------------------------------------------------------
+# A package of its own, so that the runtime needs neither libpng nor libjpeg.
+if(TARGET tandem-images)
+  install(TARGETS tandem-images LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT images)
+endif()
 
 # --- dev ---------------------------------------------------------------------
 set(publicHeaders tandem.h tandem.hpp graph.h graph.hpp dist.h dist.hpp
@@ -98,8 +107,11 @@ if(TANDEM_BUILD_COMPILER)
 endif()
 
 # --- what is said in every package -------------------------------------------
-foreach(component runtime dev compiler mpi nccl)
+foreach(component runtime dev compiler mpi nccl images)
   if(component STREQUAL mpi AND NOT TARGET tandem-mpi)
+    continue()
+  endif()
+  if(component STREQUAL images AND NOT TARGET tandem-images)
     continue()
   endif()
   if(component STREQUAL compiler AND NOT TANDEM_BUILD_COMPILER)

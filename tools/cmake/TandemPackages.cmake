@@ -17,6 +17,9 @@ endif()
 if(TARGET tandem-mpi)
   list(APPEND CPACK_COMPONENTS_ALL mpi)
 endif()
+if(TARGET tandem-images)
+  list(APPEND CPACK_COMPONENTS_ALL images)
+endif()
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -35,6 +38,9 @@ set(CPACK_COMPONENT_NCCL_DESCRIPTION "runs over several GPUs without MPI
  The library that libtandem.so opens for processes that a launcher as torchrun
  started; NCCL is opened at run time.")
 set(CPACK_COMPONENT_NCCL_DEPENDS runtime)
+set(CPACK_COMPONENT_IMAGES_DESCRIPTION "reads folders of PNG and JPEG
+ The library that tandem-run opens to decode images.")
+set(CPACK_COMPONENT_IMAGES_DEPENDS runtime)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
  The program tandem with its tools, the emulated CUDA device, and the libraries
  and headers of the tracer and the compiler.")

@@ -4,6 +4,7 @@
 #include "runtime/io/Argument.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Tensors.h"
+#include "tools/commands/ImageFolder.h"
 #include "tools/commands/Print.h"
 
 #include <algorithm>
@@ -153,6 +154,15 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            const Casts &casts, bool takesRows) {
   if (argument.kind == io::Argument::Kind::Tokens && takesRows)
     return mapTokens(argument, value, casts);
+  if (argument.kind == io::Argument::Kind::Images && takesRows) {
+    if (!value || value->shape.empty())
+      return Status::usage(argument.where() +
+                           ": expected an input with a batch");
+    auto made = readFolder(argument, *value);
+    if (made)
+      made->cast = casts.of(argument.name);
+    return made;
+  }
   io::ArrayCheck check;
   if (value)
     check = [=](artifact::DType dtype, std::span<const int64_t> shape) {

@@ -38,6 +38,8 @@ struct NamedArray {
   /// `array`, and what keeps them.
   io::Bytes mapped = {};
   std::shared_ptr<const void> memory = {};
+  /// Of labels that are folders: what each number is.
+  std::vector<std::string> classes = {};
 
   io::ArrayView view() const {
     return memory ? io::ArrayView(array.dtype, array.shape, mapped)

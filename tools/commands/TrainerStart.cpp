@@ -172,6 +172,26 @@ Status Trainer::findRest() {
   return data_->addRest(rest);
 }
 
+/// A number has to mean one folder in both.
+static Status checkClasses(const NamedArray *trained,
+                           const NamedArray *evaluated) {
+  if (!trained || !evaluated || trained->classes.empty() ||
+      evaluated->classes.empty() || trained->classes == evaluated->classes)
+    return Status::success();
+  size_t at = 0;
+  while (at < std::min(trained->classes.size(), evaluated->classes.size()) &&
+         trained->classes[at] == evaluated->classes[at])
+    ++at;
+  auto nameIn = [&](const NamedArray &array) {
+    return at < array.classes.size() ? io::inQuotes(array.classes[at]) : "none";
+  };
+  return Status::usage("--eval '" + evaluated->name +
+                       "': expected the classes of --data, but class " +
+                       std::to_string(at) + " is " + nameIn(*evaluated) +
+                       " in '" + evaluated->file + "' and " + nameIn(*trained) +
+                       " in '" + trained->file + "'");
+}
+
 Status Trainer::readEvalData() {
   if (const std::string &average = options_.model.average; !average.empty())
     if (Status status = stages_ ? stageEvaluation_->checkAverage(average)
@@ -184,6 +204,11 @@ Status Trainer::readEvalData() {
   if (!input)
     return std::move(input).status();
   evalData_ = std::move(input->data);
+  for (const Slot *slot : inputsOf(*evaluate_))
+    if (Status status = checkClasses(data_->named(slot->name),
+                                     evalData_->named(slot->name));
+        !status)
+      return status;
   evaluate_ = &evalData_->program();
   counters_ = std::move(input->counters);
   if (options_.saveBest.empty() && options_.best.empty() && !options_.patience)

@@ -184,8 +184,9 @@ TEST(Argument, takesApartWhatUsersWrite) {
                   text + "'");
   EXPECT_EQ(parseArgument("x=@f.tsv").status().message(),
             "'x': expected a file named '.npy', '.npz[:MEMBER]', "
-            "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]', or of tokens "
-            "'.bin:u16' or '.bin:u32' but got 'f.tsv'");
+            "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]', of tokens "
+            "'.bin:u16' or '.bin:u32', or a folder of images, 'FOLDER/' but "
+            "got 'f.tsv'");
   EXPECT_EQ(parse("x=@f.bin:u16,shift=1").member, "u16,shift=1");
 }
 

@@ -1,0 +1,127 @@
+#!/bin/bash
+# images.sh BIN EXAMPLES - folders of PNG and JPEG as rows and classes: the bytes
+# that Pillow and torchvision make of them, and what is no image is named.
+source "$(dirname "$0")/expect.sh"
+bin=$1 data=$(cd "$(dirname "$0")/../data" && pwd)
+[ -e "$bin/../lib/libtandem-images.so" ] || { echo 'no libtandem-images.so'; exit 77; }
+command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
+cd "$work" || exit 1
+
+# differ SHAPE: a model that says how far each row of x is from that of t.
+differ() {
+  cat >"$1.mlir" <<MODEL
+module attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<$1xf32> {tandem.role = #tandem.role<input "x">},
+                   %t: tensor<$1xf32> {tandem.role = #tandem.role<input "t">})
+      -> (tensor<2xf32> {tandem.role = #tandem.role<output "most">}) {
+    %d = tandem.sub %x, %t : tensor<$1xf32>
+    %a = tandem.abs %d : tensor<$1xf32>
+    %most = tandem.reduce_max %a over [1, 2, 3] : tensor<$1xf32> -> tensor<2xf32>
+    return %most : tensor<2xf32>
+  }
+}
+MODEL
+  expect 0 '' "$bin/tandem" compile "$1.mlir" -o "$1.tdm" --inference --input=x:u8 --input=t:u8
+}
+# fits SHAPE EXPECTED OPTION: PNG to the bit; libraries may decode JPEG, which
+# are rows 1 and 4, a little otherwise.
+fits() {
+  differ "$1"
+  expect 0 '' "$bin/tandem-run" predict "$1.tdm" --data x=@"$data/images/:$3" \
+    --data t=@"$data/images-expected/$2.npy" --output most=@"$2.csv"
+  awk -F, 'NR > 1 && $1 > ((NR - 2) % 3 == 1 ? 2 : 0) { exit 1 } END { exit NR != 7 }' "$2.csv" ||
+    fail "$2 differs: $(tr '\n' ' ' <"$2.csv")"
+}
+fits 2x3x16x16 crop3 crop
+fits 2x3x16x16 shorter3 resize=19
+fits 2x1x16x12 stretch1 resize
+
+# A classifier of three rows, of which the labels are the folders.
+cat >model.mlir <<'MODEL'
+module attributes {tandem.phase = "capture"} {
+  func.func @graph(%x: tensor<3x16x16x3xf32> {tandem.role = #tandem.role<input "x">},
+                   %labels: tensor<3xi64> {tandem.role = #tandem.role<input "labels">},
+                   %w: tensor<2x768xf32> {tandem.role = #tandem.role<param "w" {init = {high = 0.01 : f64, kind = "uniform", low = -0.01 : f64}, requires_grad}>})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "loss">},
+          tensor<3x2xf32> {tandem.role = #tandem.role<output "logits">}) {
+    %flat = tandem.reshape %x to [3, 768] : tensor<3x16x16x3xf32> -> tensor<3x768xf32>
+    %logits = tandem.linear %flat, %w : (tensor<3x768xf32>, tensor<2x768xf32>) -> tensor<3x2xf32>
+    %loss = tandem.cross_entropy %logits, %labels : tensor<3x2xf32>, tensor<3xi64> -> tensor<f32>
+    return %loss, %logits : tensor<f32>, tensor<3x2xf32>
+  }
+}
+MODEL
+expect 0 '' "$bin/tandem" compile model.mlir -o model.tdm --optimizer=sgd:lr=0.1 \
+  --input=x:u8,scale=1/255,mean=0.5,std=0.25
+cp -r "$data/images" own
+train() { # CODE TEXT FOLDER [options]
+  local code=$1 text=$2 folder=$3
+  shift 3
+  expect "$code" "$text" "$bin/tandem-run" train model.tdm --data x=@"$folder/:resize=20" \
+    --data labels=@"$folder/:labels" --steps=4 "$@"
+}
+train 0 "2 classes: 0 'cat' \(3\), 1 'dog' \(3\)" own --save=one.st --log=one.jsonl \
+  --eval x=@own/:resize=20 --eval labels=@own/:labels --accuracy=logits,labels --augment=x:flip
+train 0 '' own --save=other.st --log=other.jsonl --augment=x:flip
+cmp one.st other.st || fail 'one folder trains in two ways'
+
+# A number means one folder.
+mkdir -p eval/cow eval/dog
+cp own/cat/a.png eval/cow && cp own/dog/*.png eval/dog
+train 2 "class 0 is 'cow' in 'eval/' and 'cat' in 'own/'" own \
+  --eval x=@eval/:crop --eval labels=@eval/:labels --accuracy=logits,labels
+
+# What is wrong with a folder.
+refused() { # TEXT [OPTION]
+  expect 2 "$1" "$bin/tandem-run" train model.tdm --data x=@"bad/:${2-crop}" \
+    --data labels=@bad/:labels --steps=1
+  rm -rf bad && cp -r own bad
+}
+cp -r own bad
+refused "expected 'labels', 'crop', 'resize' or 'resize=N'" resize=0
+refused "cat/a.png': expected 16 rows of 16, but it has 20 rows of 30; ':crop'" ''
+refused "when it is resized" resize=12
+mkdir bad/empty
+refused "the class 'empty' has no image"
+touch bad/notes.txt
+refused "bad/notes.txt' is in no class"
+echo text >bad/cat/notes.txt
+refused "bad/cat/notes.txt' is no .png, .jpg or .jpeg"
+mkdir bad/cat/deeper.png
+refused "bad/cat/deeper.png' is no .png"
+: >bad/dog/a.png
+echo text >bad/dog/b.jpeg
+refused "dog/a.png': it is neither .*; '.*dog/b.jpeg': it is neither a PNG nor a JPEG"
+for file in cat/a.png dog/a.png dog/c.png; do
+  head -c 200 "own/$file" >"bad/$file"
+  refused "$file': the file ends too early"
+done
+for file in cat/b.jpg dog/b.jpeg; do
+  head -c 600 "own/$file" >"bad/$file"
+  refused "$file': Premature end of JPEG file"
+done
+# A header that promises what nobody has room for, and a byte that changed.
+python3 - <<'BOMB'
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for name, side in (("large", 30000), ("long", 100000)):
+    with open(name + ".png", "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)))
+        file.write(chunk(b"IDAT", zlib.compress(bytes(1 << 20))) + chunk(b"IEND", b""))
+data = bytearray(open("own/cat/a.png", "rb").read())
+data[len(data) // 2] ^= 1
+open("changed.png", "wb").write(data)
+BOMB
+cp large.png bad/cat/a.png
+refused "cat/a.png': expected at most 67108864 pixels and .*, but it has 30000 rows of 30000"
+cp long.png bad/cat/a.png
+refused "cat/a.png': .*(exceeds user limit|Invalid IHDR)"
+cp changed.png bad/cat/a.png
+refused "cat/a.png': "
+rm -r bad/*/*
+expect 2 'has no image' "$bin/tandem-run" train model.tdm --data x=@bad/ --data labels=@bad/:labels --steps=1
+expect 1 'cannot read' "$bin/tandem-run" train model.tdm --data x=@nowhere/ --data labels=@nowhere/:labels --steps=1
+expect 1 'no room for .*TMPDIR' env TMPDIR=/proc "$bin/tandem-run" train model.tdm \
+  --data x=@own/:crop --data labels=@own/:labels --steps=1
+finish
