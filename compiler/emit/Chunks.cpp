@@ -7,6 +7,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 using namespace mlir;
@@ -78,8 +79,12 @@ Status tandem::forEachIndex(size_t count, int threads,
   if (threads <= 0)
     threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> workers;
-  for (int i = 1; i < threads && i < static_cast<int>(count); ++i)
-    workers.emplace_back(some);
+  try {
+    for (int i = 1; i < threads && i < static_cast<int>(count); ++i)
+      workers.emplace_back(some);
+  } catch (const std::system_error &) {
+    // The system gives no more threads: those that are there do it.
+  }
   some();
   for (std::thread &worker : workers)
     worker.join();

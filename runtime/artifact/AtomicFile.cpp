@@ -79,10 +79,17 @@ int openTemporary(const std::string &target, std::string &name) {
     // being removed, or was. A file system without locks removes nothing.
     bool lost = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat facts;
-    lost |= ::fstat(fd, &facts) != 0 || facts.st_nlink == 0;
-    if (!lost)
+    bool known = ::fstat(fd, &facts) == 0;
+    if (known && !lost && facts.st_nlink != 0)
       return fd;
+    int error = errno;
+    if (!known)
+      ::unlink(name.c_str());
     ::close(fd);
+    if (!known) {
+      errno = error;
+      return -1;
+    }
   }
 }
 

@@ -19,7 +19,7 @@ namespace tandem::artifact {
 
 class FieldReader {
 public:
-  using Json = nlohmann::ordered_json;
+  using Json = nlohmann::json;
   using Path = ManifestPath;
 
   FieldReader(int64_t format, ManifestProblems &problems)

@@ -12,6 +12,7 @@
 #include "runtime/artifact/Text.h"
 
 #include <algorithm>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -34,7 +35,28 @@ struct JsonProblem {
   size_t byte = 0;
 };
 
-/// Parses `text` into `json` (nlohmann::json or ordered_json); returns what is
+/// Empties a document from its leaves on. What a list or an object with members
+/// does when it ends asks for memory, and a destructor cannot say that there is
+/// none: the process would end.
+template <typename Json> void emptyJson(Json &json) {
+  if (!json.is_structured())
+    return;
+  for (Json &member : json)
+    emptyJson(member);
+  json.clear();
+}
+
+/// A document that ends without asking for memory.
+template <typename Json> struct JsonDocument {
+  Json json;
+
+  JsonDocument() = default;
+  JsonDocument(JsonDocument &&) = default;
+  ~JsonDocument() { emptyJson(json); }
+};
+
+/// Parses `text` into `json` (nlohmann::json, which is read without a copy of a
+/// part, or ordered_json); returns what is
 /// wrong with it, or nothing.
 template <typename Json>
 std::optional<JsonProblem> parseJsonText(std::string_view text, Json &json,
@@ -76,6 +98,8 @@ std::optional<JsonProblem> parseJsonText(std::string_view text, Json &json,
     return problem;
   } catch (const typename Json::parse_error &error) {
     return problemOf(error.what(), std::max<size_t>(error.byte, 1));
+  } catch (const std::bad_alloc &) {
+    throw; // says nothing of the text
   } catch (const std::exception &error) {
     return problemOf(error.what(), 0);
   }

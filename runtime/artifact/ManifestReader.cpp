@@ -13,7 +13,7 @@
 
 namespace tandem::artifact {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -56,7 +56,8 @@ Result<Manifest> fromJson(std::string_view text,
     return Status::failed("manifest: expected at most " +
                           std::to_string(mostText) + " bytes but got " +
                           std::to_string(text.size()));
-  Json json;
+  JsonDocument<Json> document;
+  Json &json = document.json;
   if (auto problem = parseJsonText(text, json, limits))
     return Status::failed("manifest: " +
                           (problem->byte

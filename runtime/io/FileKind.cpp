@@ -6,19 +6,19 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/io/FileKind.h"
 
+#include "runtime/artifact/JsonText.h"
 #include "runtime/io/File.h"
 #include "runtime/io/Npz.h"
 #include "runtime/io/Safetensors.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sys/stat.h>
 
 namespace tandem::io {
 namespace {
 
-using Json = nlohmann::json;
+using Document = artifact::JsonDocument<nlohmann::json>;
 
 constexpr size_t looked = size_t(1) << 18;
 
@@ -27,8 +27,9 @@ bool holds(std::string_view text, std::string_view part) {
 }
 
 /// The header of a safetensors file, if `begin` is that of one.
-std::optional<Json> safetensorsHeader(const std::string &path,
-                                      std::string_view begin, uint64_t size) {
+std::optional<Document> safetensorsHeader(const std::string &path,
+                                          std::string_view begin,
+                                          uint64_t size) {
   if (begin.size() < 10 || begin[8] != '{')
     return std::nullopt;
   auto length =
@@ -38,13 +39,14 @@ std::optional<Json> safetensorsHeader(const std::string &path,
   auto bytes = readBegin(path, 8 + size_t(length));
   if (!bytes || bytes->size() != 8 + length)
     return std::nullopt;
-  Json json = Json::parse(asText(*bytes).substr(8), nullptr, false);
-  if (!json.is_object())
+  Document header;
+  if (artifact::parseJsonText(asText(*bytes).substr(8), header.json) ||
+      !header.json.is_object())
     return std::nullopt;
-  return json;
+  return header;
 }
 
-FileKind kindOfSafetensors(const Json &header) {
+FileKind kindOfSafetensors(const nlohmann::json &header) {
   auto metadata = header.find("__metadata__");
   if (metadata != header.end() && metadata->is_object()) {
     if (metadata->contains(checkpointKey))
@@ -93,8 +95,11 @@ bool isCsv(std::string_view text, bool whole) {
 
 /// The first line is a step or an evaluation of a training.
 bool isLog(std::string_view text) {
-  Json line = Json::parse(text.substr(0, text.find('\n')), nullptr, false);
-  return line.is_object() && (line.contains("step") || line.contains("eval")) &&
+  Document first;
+  const nlohmann::json &line = first.json;
+  return !artifact::parseJsonText(text.substr(0, text.find('\n')),
+                                  first.json) &&
+         line.is_object() && (line.contains("step") || line.contains("eval")) &&
          !line.contains("format");
 }
 
@@ -176,7 +181,7 @@ FileKind fileKind(const std::string &path) {
   if (isNpz(begin))
     return FileKind::Npz;
   if (auto header = safetensorsHeader(path, begin, size))
-    return kindOfSafetensors(*header);
+    return kindOfSafetensors(header->json);
   if (isOnnx(begin))
     return FileKind::Onnx;
   return holds(begin, std::string_view("\0", 1))

@@ -25,11 +25,14 @@ struct flock wholeFile() {
   return lock;
 }
 
-/// True if `name` is still the name of the open file `fd`.
-bool isNamed(int fd, const std::string &name) {
+/// Returns 0 if `name` is still the name of the open file `fd`, ENOENT if it is
+/// not, or why that cannot be told.
+int whyNotNamed(int fd, const std::string &name) {
   struct stat open, named;
-  return ::fstat(fd, &open) == 0 && ::stat(name.c_str(), &named) == 0 &&
-         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+  if (::fstat(fd, &open) != 0 || ::stat(name.c_str(), &named) != 0)
+    return errno;
+  bool same = open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+  return same ? 0 : ENOENT;
 }
 
 Status cannotWrite(const std::string &path, const std::string &reason) {
@@ -77,10 +80,14 @@ Result<FileLock> FileLock::take(const std::string &path) {
     lock.fd_ = fd;
     lock.name_ = name;
     // Who held it may have removed the name between the two calls.
-    if (isNamed(fd, name))
+    int reason = whyNotNamed(fd, name);
+    if (reason == 0)
       return lock;
     lock.name_.clear();
     lock.release();
+    if (reason != ENOENT)
+      return cannotWrite(path,
+                         std::string("its lock: ") + std::strerror(reason));
   }
 }
 

@@ -59,14 +59,14 @@ private:
 };
 
 /// Parses `text`, the header that begins at byte 8 of the file.
-Result<Json> parseHeader(std::string_view text) {
+Result<artifact::JsonDocument<Json>> parseHeader(std::string_view text) {
   // Lists and objects of a header lie in one another at most 3 deep.
-  Json header;
-  if (auto problem = artifact::parseJsonText(text, header, {.depth = 8}))
+  artifact::JsonDocument<Json> header;
+  if (auto problem = artifact::parseJsonText(text, header.json, {.depth = 8}))
     return Status::failed(problem->byte ? "header is not JSON: error at byte " +
                                               std::to_string(8 + problem->byte)
                                         : "header: " + problem->what);
-  if (!header.is_object())
+  if (!header.json.is_object())
     return Status::failed("expected the header to be a JSON object");
   return header;
 }
@@ -187,7 +187,7 @@ Result<Safetensors> Safetensors::parse(SharedBytes shared) {
   Safetensors result;
   Problems problems;
   size_t dataStart = 8 + length;
-  for (const auto &[name, json] : header->items()) {
+  for (const auto &[name, json] : header->json.items()) {
     if (name == "__metadata__") {
       if (!json.is_object())
         problems.add("expected '__metadata__' to be an object");
@@ -253,6 +253,11 @@ std::optional<ArrayView> Safetensors::find(const std::string &name) const {
                    file_.bytes.subspan(entry.offset, entry.bytes));
 }
 
+/// Names are bytes to us: what is not UTF-8 is replaced, never thrown about.
+static std::string quoted(const std::string &text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::vector<std::byte>
 safetensorsHeader(const std::map<std::string, TensorType> &tensors,
                   const std::map<std::string, std::string> &metadata,
@@ -261,9 +266,15 @@ safetensorsHeader(const std::map<std::string, TensorType> &tensors,
   for (const auto &[name, type] : tensors)
     sorted.emplace_back(-byteSize(type.dtype), name);
   std::sort(sorted.begin(), sorted.end());
-  Json header = Json::object();
-  if (!metadata.empty())
-    header["__metadata__"] = metadata;
+  // Each member's text by its name. Without a document: what that does when it
+  // ends asks for memory, which may be what is out (JsonText.h).
+  std::map<std::string, std::string> members;
+  if (!metadata.empty()) {
+    std::string &text = members["__metadata__"];
+    for (const auto &[key, value] : metadata)
+      text += (text.empty() ? "{" : ",") + quoted(key) + ":" + quoted(value);
+    text += "}";
+  }
   size_t offset = 0;
   for (const auto &[size, name] : sorted) {
     const TensorType &one = tensors.at(name);
@@ -272,15 +283,20 @@ safetensorsHeader(const std::map<std::string, TensorType> &tensors,
       if (type == one.dtype)
         dtype = spelled;
     size_t end = offset + size_t(elementCount(one.shape).value_or(0) * -size);
-    header[name] = {{"dtype", dtype},
-                    {"shape", one.shape},
-                    {"data_offsets", {offset, end}}};
+    std::string &text = members[name];
+    text = "{\"data_offsets\":[" + std::to_string(offset) + "," +
+           std::to_string(end) + "],\"dtype\":\"" + std::string(dtype) +
+           "\",\"shape\":[";
+    for (size_t i = 0; i < one.shape.size(); ++i)
+      text += (i ? "," : "") + std::to_string(one.shape[i]);
+    text += "]}";
     offset = end;
     order.push_back(name);
   }
-  // Names are bytes to us: what is not UTF-8 is replaced, never thrown about.
-  std::string text =
-      header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = "{";
+  for (const auto &[name, member] : members)
+    text += (text.size() > 1 ? "," : "") + quoted(name) + ":" + member;
+  text += "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::vector<std::byte> bytes;
   appendInteger<uint64_t>(bytes, text.size());

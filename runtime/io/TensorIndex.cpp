@@ -108,8 +108,10 @@ Status readTensors(const Json &json, TensorIndex &index) {
 } // namespace
 
 Result<TensorIndex> TensorIndex::parse(std::string_view text) {
-  Json json;
-  if (auto problem = artifact::parseJsonText(text, json, {.depth = 16}))
+  artifact::JsonDocument<Json> document;
+  const Json &json = document.json;
+  if (auto problem =
+          artifact::parseJsonText(text, document.json, {.depth = 16}))
     return wrong(
         "not an index of tensors: " + problem->what +
         (problem->byte ? " at byte " + std::to_string(problem->byte) : ""));
@@ -142,20 +144,30 @@ Result<TensorIndex> TensorIndex::parse(std::string_view text) {
 }
 
 std::string TensorIndex::text() const {
-  Json json = {{"metadata", metadata}, {"weight_map", weightMap}};
+  // Without lists of values in braces, which JsonDocument does not reach.
+  artifact::JsonDocument<Json> document;
+  Json &json = document.json, &own = json["tandem"];
+  json["metadata"] = metadata;
   json["metadata"]["total_size"] = totalSize;
-  Json &own = json["tandem"];
-  own = {{"files", Json::object()}, {"tensors", Json::object()}};
-  for (const auto &[name, file] : files)
-    own["files"][name] = {{"bytes", file.bytes}, {"checksums", file.checksums}};
+  json["weight_map"] = weightMap;
+  own["files"] = Json::object();
+  for (const auto &[name, file] : files) {
+    Json &one = own["files"][name];
+    one["bytes"] = file.bytes;
+    one["checksums"] = file.checksums;
+  }
+  own["tensors"] = Json::object();
   for (const auto &[name, tensor] : cut) {
-    Json &pieces = own["tensors"][name];
-    pieces = {{"shape", tensor.shape}, {"pieces", Json::array()}};
-    for (const Piece &piece : tensor.pieces)
-      pieces["pieces"].push_back({{"file", piece.file},
-                                  {"name", piece.name},
-                                  {"begin", piece.begin},
-                                  {"shape", piece.shape}});
+    Json &one = own["tensors"][name], &pieces = one["pieces"];
+    one["shape"] = tensor.shape;
+    pieces = Json::array();
+    for (const Piece &piece : tensor.pieces) {
+      Json &place = pieces.emplace_back();
+      place["file"] = piece.file;
+      place["name"] = piece.name;
+      place["begin"] = piece.begin;
+      place["shape"] = piece.shape;
+    }
   }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -179,8 +179,13 @@ void Log::setRate(std::optional<double> rate) {
 
 bool Log::keep() {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path_, error) ||
-      std::filesystem::file_size(path_, error) == 0)
+  bool isFile = std::filesystem::is_regular_file(path_, error);
+  uintmax_t size = isFile ? std::filesystem::file_size(path_, error) : 0;
+  if (error) { // what is there cannot be told, and may be somebody's
+    error_ = error.value();
+    return false;
+  }
+  if (size == 0)
     return true;
   std::string kept;
   for (int i = 1; kept.empty() || std::filesystem::exists(kept, error); ++i)

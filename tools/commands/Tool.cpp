@@ -9,6 +9,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/Help.h"
+#include "tools/commands/OutOfMemory.h"
 #include "tools/commands/Ranks.h"
 
 #include <cerrno>
@@ -97,16 +98,15 @@ static void fillDescriptors() {
       (void)::open("/dev/null", O_RDONLY);
 }
 
-int runTool(const Tool &tool, int argc, const char *const *argv) {
-  fillDescriptors();
-  // A file that may not grow further is an error of a write, not the end.
-  std::signal(SIGXFSZ, SIG_IGN);
+/// Runs a command, prints its error and tells the other ranks. Throws where
+/// memory is out.
+static int runAndReport(const Tool &tool, int argc, const char *const *argv) {
   std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
   Status status;
   try {
     status = dispatch(tool, words);
   } catch (const std::bad_alloc &) {
-    status = Status::failed("not enough memory");
+    throw;
   } catch (const std::exception &error) {
     status = Status::failed(std::string("internal error: ") + error.what());
   }
@@ -121,6 +121,23 @@ int runTool(const Tool &tool, int argc, const char *const *argv) {
                  artifact::forScreen(text).c_str());
   endRanks(status);
   return status.exitCode();
+}
+
+int runTool(const Tool &tool, int argc, const char *const *argv) {
+  fillDescriptors();
+  // A file that may not grow further is an error of a write, not the end.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    return runAndReport(tool, argc, argv);
+  } catch (const std::bad_alloc &) {
+    printOutOfMemory();
+  }
+  try {
+    endRanks(Status::failed("not enough memory"));
+  } catch (const std::exception &) {
+    // Other ranks see that this one is gone.
+  }
+  return static_cast<int>(Code::Failed);
 }
 
 } // namespace tandem::commands

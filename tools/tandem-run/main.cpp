@@ -7,9 +7,11 @@
 #include "cuda/Register.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/DoctorLibraries.h"
+#include "tools/commands/OutOfMemory.h"
 
 int main(int argc, char **argv) {
   using namespace tandem::commands;
+  prepareForOutOfMemory("tandem-run");
   tandem::cuda::registerDevices();
   static constexpr DoctorCheck checks[] = {checkLibraries};
   return runTool({"tandem-run", runtimeCommands(), runtimeTopics(), checks,

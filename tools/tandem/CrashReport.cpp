@@ -24,6 +24,18 @@ static constexpr std::array signals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE,
 static std::array<struct sigaction, signals.size()> before;
 static std::atomic<Reproducer *> active = nullptr;
 
+static void report(Reproducer &reproducer, const std::string &where) {
+  std::string text = "the compiler crashed";
+  if (!where.empty())
+    text += " in " + where;
+  if (reproducer.isActive()) {
+    auto said = reproducer.write();
+    text += "; " + (said ? *said : said.status().message());
+  }
+  text += "; 'tandem bugreport' packs what is needed to find out why";
+  std::fprintf(stderr, "tandem: error: %s\n", text.c_str());
+}
+
 /// The first thread that crashes writes; signals of others wait for its end.
 static void handle(int signal) {
   Reproducer *reproducer = active.exchange(nullptr);
@@ -35,17 +47,11 @@ static void handle(int signal) {
   constexpr unsigned kSeconds = 60;
   ::alarm(kSeconds);
   std::string where = Reproducer::whatRuns();
-  std::thread([&] {
-    std::string text = "the compiler crashed";
-    if (!where.empty())
-      text += " in " + where;
-    if (reproducer->isActive()) {
-      auto said = reproducer->write();
-      text += "; " + (said ? *said : said.status().message());
-    }
-    text += "; 'tandem bugreport' packs what is needed to find out why";
-    std::fprintf(stderr, "tandem: error: %s\n", text.c_str());
-  }).join();
+  try {
+    std::thread([&] { report(*reproducer, where); }).join();
+  } catch (const std::exception &) { // no thread, or no memory for one
+    std::fputs("tandem: error: the compiler crashed\n", stderr);
+  }
   for (size_t i = 0; i < signals.size(); ++i)
     ::sigaction(signals[i], &before[i], nullptr);
   ::raise(signal);

@@ -34,7 +34,14 @@ static DialectRegistry registry() {
 
 Session::Session(const CompileOptions &options)
     : reproducer_(options.reproducerFile), options_(options),
-      context_(registry()) {
+      context_(registry(), MLIRContext::Threading::DISABLED) {
+  unsigned threads = options.threads > 0
+                         ? static_cast<unsigned>(options.threads)
+                         : std::thread::hardware_concurrency();
+  if (threads > 1) {
+    threads_ = std::make_unique<CompileThreads>(threads);
+    context_.setThreadPool(*threads_);
+  }
   options_.reproducer = &reproducer_;
   options_.freeze = options_.import.freeze;
   context_.printOpOnDiagnostic(false);

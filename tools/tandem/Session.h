@@ -11,6 +11,7 @@
 #include "compiler/Compile.h"
 #include "runtime/artifact/ArtifactReader.h"
 #include "tools/commands/Options.h"
+#include "tools/tandem/CompileThreads.h"
 #include "tools/tandem/CrashReport.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -77,6 +78,7 @@ private:
   std::unique_ptr<Tuning> tuning_; ///< if kernels are tuned
   std::string loss_;               ///< `KIND:OUTPUT,LABELS` of a model in ONNX
   Weights weights_;
+  std::unique_ptr<CompileThreads> threads_; ///< if passes run on several
   mlir::MLIRContext context_;
   std::vector<PhaseTime> times_;
   Status status_;

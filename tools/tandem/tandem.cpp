@@ -2,6 +2,7 @@
 #include "cuda/Register.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/DoctorLibraries.h"
+#include "tools/commands/OutOfMemory.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/FindAnomaly.h"
 
@@ -9,6 +10,7 @@
 
 int main(int argc, char **argv) {
   using namespace tandem::commands;
+  prepareForOutOfMemory("tandem");
   tandem::cuda::registerDevices();
   std::vector<Command> commands = {compileCommand(),    checkCommand(),
                                    inspectCommand(),    simulateCommand(),
