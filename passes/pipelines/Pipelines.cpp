@@ -183,7 +183,8 @@ void tandem::addLowerToCpuPasses(OpPassManager &passes) {
   passes.addPass(createOutlineRegions());
   passes.addPass(createDeduplicateKernels());
   passes.addPass(createEmitCpuKernels());
-  OpPassManager &code = passes.nest<ModuleOp>();
+  // A piece of the code each, several at a time.
+  OpPassManager &code = passes.nest<ModuleOp>().nest<ModuleOp>();
   OpPassManager &body = code.nest<func::FuncOp>();
   // Before any canonicalization.
   body.addPass(createLowerTransposes());

@@ -17,6 +17,11 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower;
 
+/// Kernels in one piece of the code. Pieces are modules of their own until they
+/// are of LLVM's dialect, so that threads convert several at a time; which
+/// kernel is in which depends on nothing else.
+static constexpr unsigned kPiece = 8;
+
 namespace {
 struct EmitCpuKernels : tandem::impl::EmitCpuKernelsBase<EmitCpuKernels> {
   void runOnOperation() final;
@@ -52,10 +57,16 @@ void EmitCpuKernels::runOnOperation() {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto target = ModuleOp::create(b, module.getLoc(), "cpu");
   bool isBroken = false;
+  ModuleOp piece;
+  unsigned inPiece = 0;
   for (KernelOp kernel : *kernels) {
     if (lower::cpu::flowOf(kernel))
       continue; // It calls the functions of its regions' kernels.
-    isBroken |= failed(emit(target, kernel));
+    if (inPiece++ % kPiece == 0) {
+      b.setInsertionPointToEnd(target.getBody());
+      piece = ModuleOp::create(b, module.getLoc());
+    }
+    isBroken |= failed(emit(piece, kernel));
     ++emitted;
   }
   if (isBroken)

@@ -19,6 +19,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_EMITCPUWRAPPERS
@@ -148,6 +149,22 @@ LogicalResult EmitCpuWrappers::emit(KernelOp kernel, ModuleOp target,
   return success();
 }
 
+/// Puts the functions of all pieces into `target`, each that is only declared
+/// (libm's) once.
+static void joinPieces(ModuleOp target) {
+  llvm::StringSet<> declared;
+  SmallVector<ModuleOp> pieces(target.getOps<ModuleOp>());
+  for (ModuleOp piece : pieces) {
+    for (Operation &op : llvm::make_early_inc_range(*piece.getBody())) {
+      auto func = dyn_cast<LLVM::LLVMFuncOp>(op);
+      if (func && func.isExternal() && !declared.insert(func.getName()).second)
+        continue;
+      op.moveBefore(target.getBody(), target.getBody()->end());
+    }
+    piece.erase();
+  }
+}
+
 void EmitCpuWrappers::runOnOperation() {
   ModuleOp module = getOperation();
   auto target = module.lookupSymbol<ModuleOp>("cpu");
@@ -158,6 +175,7 @@ void EmitCpuWrappers::runOnOperation() {
     module.emitError() << "expected a module '@cpu' with the code of kernels";
     return signalPassFailure();
   }
+  joinPieces(target);
   SymbolTable symbols(target);
   bool isBroken = false;
   for (KernelOp kernel : *kernels)
