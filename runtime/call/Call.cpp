@@ -62,17 +62,19 @@ private:
 };
 
 Call::~Call() {
-  // The program's tables must not hold on to tensors of the caller.
-  for (Tensor &view : frame.shared.views)
-    view = Tensor();
-  for (Tensor &tensor : frame.placed.fresh)
-    tensor = Tensor();
+  // The program's tables must not hold on to tensors of the caller. Most hold
+  // none, and a handle is large.
+  auto forget = [](std::vector<Tensor> &tensors) {
+    for (Tensor &tensor : tensors)
+      if (tensor.defined())
+        tensor = Tensor();
+  };
+  forget(frame.shared.views);
+  forget(frame.placed.fresh);
   if (call.program.changesHandles)
-    for (Tensor &handle : frame.shared.newHandles)
-      handle = Tensor();
+    forget(frame.shared.newHandles);
   if (call.takes && call.takes->hooks)
-    for (Tensor &tensor : frame.placed.unpacked)
-      tensor = Tensor();
+    forget(frame.placed.unpacked);
 }
 
 void Call::checkAll() {
