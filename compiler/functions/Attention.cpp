@@ -1,8 +1,9 @@
 //===- Attention.cpp - attention with masks, dropout and grouped heads ----===//
 //
 // Without mask and dropout it is the op `attention`, for which targets have
-// kernels. Otherwise scores and softmax are computed in f32 at least. A row
-// that sees nothing gives 0.
+// kernels. Otherwise softmax is computed in f32 at least, and so are scores,
+// unless `wide_scores` is off: then they are rounded to the operands' type. A
+// row that sees nothing gives 0.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/functions/Formula.h"
@@ -69,6 +70,7 @@ static CallResults attend(Call &call) {
   bool isCausal = call.flag("is_causal", false);
   bool isGrouped = call.flag("enable_gqa", false);
   bool training = call.flag("training", true);
+  bool wideScores = call.flag("wide_scores", true);
   double p = call.number("dropout_p", 0);
   int64_t draw = call.integer("draw", 0);
   int64_t rank = q.rank();
@@ -110,12 +112,16 @@ static CallResults attend(Call &call) {
   // Numbers of 16 bits are numbers of tf32, too: their products are the same.
   Type wide = composite::computeType(q.value);
   SmallVector<NamedAttribute> list = {call.unitAttr("transpose_rhs")};
-  if (wide != element)
+  Expr left = q, right = k;
+  if (wide != element && wideScores) {
     list.push_back(call.textAttr("precision", "tf32"));
-  Expr scores = call.op("matmul", {q.cast(wide), k.cast(wide)}, list);
+    left = q.cast(wide);
+    right = k.cast(wide);
+  }
+  Expr scores = call.op("matmul", {left, right}, list);
   if (!scores)
     return failure();
-  scores = scores * scale;
+  scores = scores.cast(wide) * scale;
   if (isCausal) {
     Type i64 = call.builder.getI64Type();
     Expr row = composite::iota(q, i64, scores.shape(), rank - 2);
@@ -194,10 +200,12 @@ void tandem::addAttentionFunctions(FunctionTable &table) {
   table.family("Attention");
   table.add(
       "scaled_dot_product_attention(q, k, v, mask?, state?; is_causal=false, "
-      "scale, enable_gqa=false, dropout_p=0.0, draw=0, training=true)",
+      "scale, enable_gqa=false, dropout_p=0.0, draw=0, training=true, "
+      "wide_scores=true)",
       "softmax(q k^T scale + mask) v for q [..., T, D], k [..., S, D], v [..., "
       "S, E]; the mask is added, or true where a position is seen; with "
-      "enable_gqa keys and values have fewer heads (dimension -3)",
+      "enable_gqa keys and values have fewer heads (dimension -3); without "
+      "wide_scores the scores of masked attention are rounded to the type",
       attend);
   table.add("multi_head_attention(q, k, v, in_proj_weight, out_proj_weight, "
             "in_proj_bias?, out_proj_bias?, mask?, state?; num_heads=1, "

@@ -207,5 +207,7 @@ Expr NodeAttention::build() {
       node.call("scaled_dot_product_attention", operands,
                 {node.attr("is_causal", b.getBoolAttr(isPlain)),
                  node.attr("enable_gqa", b.getBoolAttr(q.dim(1) != k.dim(1))),
+                 // ONNX defines products of the operands' type.
+                 node.attr("wide_scores", b.getBoolAttr(false)),
                  node.attr("scale", scale)}));
 }
