@@ -321,3 +321,75 @@ class GraphConvolution(nn.Module):
 
 NETWORKS["graph_convolution"] = (
     GraphConvolution, lambda: (torch.randn(9, 6), torch.randint(0, 9, (2, 20)), torch.randint(0, 3, (9,))))
+
+
+def timm_network(name, rows=4, size=64, **options):
+    def make():
+        import timm
+
+        return still(timm.create_model(name, pretrained=False, **options))
+
+    NETWORKS["timm_" + name.split(".")[0]] = (make, images(rows, size))
+
+
+timm_network("convnextv2_atto", 4, num_classes=10, depths=(1, 1, 2, 1), dims=(8, 16, 24, 32))
+
+transformer("squeezebert", "SqueezeBertForSequenceClassification", "SqueezeBertConfig", masked_pair, CLASSIFY, embedding_size=32,
+            **SIZES, **STILL)
+transformer("funnel", "FunnelForSequenceClassification", "FunnelConfig", masked_pair, CLASSIFY, vocab_size=99, block_sizes=[1, 1],
+            d_model=32, n_head=4, d_head=8, d_inner=48, hidden_dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
+transformer("sam_vision", "SamVisionModel", "SamVisionConfig", images(2, 64), ("pixel_values",), hidden_size=32, output_channels=16,
+            num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, window_size=3, global_attn_indexes=[1],
+            mlp_dim=48)
+transformer("dpt", "DPTForDepthEstimation", "DPTConfig", images(2, 64), ("pixel_values",), hidden_size=32, num_hidden_layers=4,
+            num_attention_heads=4, intermediate_size=48, image_size=64, patch_size=16, backbone_out_indices=[0, 1, 2, 3],
+            neck_hidden_sizes=[8, 16, 24, 32], fusion_hidden_size=16, head_in_index=-1, **STILL)
+transformer("convbert", "ConvBertForSequenceClassification", "ConvBertConfig", masked_pair, CLASSIFY, embedding_size=32,
+            head_ratio=2, conv_kernel_size=3, classifier_dropout=0.0, **SIZES, **STILL)
+transformer("pegasus", "PegasusForConditionalGeneration", "PegasusConfig",
+            lambda: (tokens(), torch.ones(2, 16, dtype=torch.long).tril(12), tokens()), ("input_ids", "attention_mask", "labels"),
+            vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+            encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, dropout=0.0, attention_dropout=0.0,
+            activation_dropout=0.0, decoder_start_token_id=0)
+
+
+class Spectral(nn.Module):
+    """A discriminator whose weights are over their largest singular value."""
+
+    def __init__(self):
+        super().__init__()
+        spectral = torch.nn.utils.parametrizations.spectral_norm
+        self.layers = nn.Sequential(spectral(nn.Conv2d(3, 8, 3, 2, 1)), nn.LeakyReLU(0.2), spectral(nn.Conv2d(8, 16, 3, 2, 1)),
+                                    nn.LeakyReLU(0.2), nn.Flatten(), spectral(nn.Linear(256, 1)))
+
+    def forward(self, x, real):
+        return {"loss": F.binary_cross_entropy_with_logits(self.layers(x).squeeze(-1), real)}
+
+
+NETWORKS["spectral_discriminator"] = (Spectral, lambda: (torch.randn(4, 3, 16, 16), torch.tensor([1.0, 0, 0, 1])))
+
+
+class MatrixLstm(nn.Module):
+    """The memory of xLSTM: a matrix for each head, with exponential gates that are kept in range."""
+
+    def __init__(self, width=16, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.qkv, self.gates, self.out = nn.Linear(width, 3 * width), nn.Linear(width, 2 * heads), nn.Linear(width, width)
+
+    def forward(self, x, y):
+        b, t, c = x.shape
+        q, k, v = (p.view(b, t, self.heads, -1).transpose(1, 2) for p in self.qkv(self.norm(x)).chunk(3, -1))
+        enter, forget = (p.transpose(1, 2) for p in self.gates(x).chunk(2, -1))
+        kept = torch.cumsum(F.logsigmoid(forget), -1)
+        decay = kept[..., :, None] - kept[..., None, :] + enter[..., None, :]
+        decay = decay.masked_fill(torch.ones(t, t, dtype=torch.bool).triu(1), float("-inf"))
+        largest = decay.amax(-1, keepdim=True).detach()
+        scores = (q @ k.transpose(-1, -2)) / k.shape[-1]**0.5 * torch.exp(decay - largest)
+        scores = scores / torch.maximum(scores.sum(-1, keepdim=True).abs(), torch.exp(-largest))
+        out = (scores @ v).transpose(1, 2).reshape(b, t, c)
+        return {"loss": F.mse_loss(x + self.out(out), y)}
+
+
+NETWORKS["xlstm"] = (MatrixLstm, lambda: (torch.randn(2, 12, 16), torch.randn(2, 12, 16)))
