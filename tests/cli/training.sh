@@ -264,6 +264,16 @@ train 2 'can be read again' --steps=1 --log=/dev/null --plot=no.svg
 train 1 'it is a file|Not a directory|exists' --steps=1 --tensorboard=mlp.tdm
 echo x >other.svg
 train 2 "would replace 'other.svg'" --steps=1 --log=a.log --plot=other.svg
+# Of a training that is interrupted, too.
+timeout --signal=INT 1 "$bin/tandem-run" train mlp.tdm --data x=@"$data/train_images.npy" \
+  --data labels=@"$data/train_labels.npy" --steps=1000000 --save=stopped.st \
+  --log=stopped.log --plot=stopped.svg >stopped.txt 2>&1
+grep -q 'interrupted at' stopped.txt || fail "not interrupted: $(tail -n 2 stopped.txt)"
+grep -q '</svg>' stopped.svg || fail 'interrupted, it draws nothing'
+# A metric of numbers that are all one is none, which is said.
+awk 'BEGIN { for (r = 0; r < 360; ++r) print "1,1,1,1,1,1,1,1,1,1" }' >ones.csv
+train 0 "the metric 'r2' is not defined by these rows" --steps=1 "${evaluates[@]}" \
+  --eval t=@ones.csv:header=no --metric=r2:logits,t
 
 # A schedule from a file, which is compiled in.
 printf '0,0.5\n10,1\n20,0\n' >rates.csv

@@ -3,16 +3,55 @@
 
 #include "runtime/io/Argument.h"
 #include "runtime/io/Elements.h"
+#include "runtime/io/Npy.h"
 #include "runtime/io/Tensors.h"
 #include "tools/commands/ImageFolder.h"
 #include "tools/commands/Print.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace tandem::commands {
 
 using artifact::Manifest;
 using artifact::Value;
+
+/// The whole pages within, or around, `bytes`.
+static void advise(io::Bytes bytes, int advice) {
+  const auto page = uintptr_t(::sysconf(_SC_PAGESIZE));
+  auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  uintptr_t end = begin + bytes.size();
+  begin &= ~(page - 1);
+  if (end > begin)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, advice);
+}
+
+void NamedArray::release() const {
+  if (memory)
+    advise(mapped, MADV_DONTNEED);
+}
+
+void NamedArray::readAhead(int64_t first, int64_t count) const {
+  if (memory)
+    advise(mapped.subspan(size_t(first), size_t(count)), MADV_WILLNEED);
+}
+
+void NamedArray::forEachPiece(
+    const std::function<bool(int64_t first, io::Bytes bytes)> &take) const {
+  io::Bytes all = view().bytes;
+  size_t each = size_t(artifact::byteSize(array.dtype));
+  const size_t most = memory ? size_t(32) << 20 : std::max(all.size(), each);
+  for (size_t at = 0; at < all.size(); at += most) {
+    io::Bytes piece = all.subspan(at, std::min(most, all.size() - at));
+    bool goesOn = take(int64_t(at / each), piece);
+    if (memory)
+      advise(piece, MADV_DONTNEED);
+    if (!goesOn)
+      return;
+  }
+}
 
 static std::string ruleOf(std::string_view text) {
   size_t equals = text.rfind('=');
@@ -150,6 +189,28 @@ Result<NamedArray> mapTokens(const io::Argument &argument, const Value *value,
   return result;
 }
 
+/// An .npy file that is mapped, where it is large and its elements lie as they
+/// are used; nothing otherwise.
+std::optional<NamedArray> mapNpy(const io::Argument &argument) {
+  std::error_code error;
+  uintmax_t size = std::filesystem::file_size(argument.text, error);
+  if (error || size <= uintmax_t(largeArray))
+    return std::nullopt;
+  auto file = io::mapFile(argument.text);
+  auto header = file ? io::parseNpyHeader(file->bytes, file->bytes.size())
+                     : Result<io::NpyHeader>(file.status());
+  // What is wrong is said where it is read.
+  if (!header || header->isSwapped || header->isColumnMajor ||
+      header->dtype == artifact::DType::Bool)
+    return std::nullopt;
+  NamedArray made;
+  made.array.dtype = header->dtype;
+  made.array.shape = header->shape;
+  made.mapped = file->bytes.subspan(header->bytes);
+  made.memory = std::move(file->memory);
+  return made;
+}
+
 Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            const Casts &casts, bool takesRows) {
   if (argument.kind == io::Argument::Kind::Tokens && takesRows)
@@ -163,6 +224,13 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
       made->cast = casts.of(argument.name);
     return made;
   }
+  if (argument.kind == io::Argument::Kind::Npy && takesRows)
+    if (auto mapped = mapNpy(argument)) {
+      mapped->name = argument.name;
+      mapped->file = argument.text;
+      mapped->cast = casts.of(argument.name);
+      return *std::move(mapped);
+    }
   io::ArrayCheck check;
   if (value)
     check = [=](artifact::DType dtype, std::span<const int64_t> shape) {

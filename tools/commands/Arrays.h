@@ -12,6 +12,8 @@
 #include "runtime/io/File.h"
 #include "tools/commands/Inputs.h"
 
+#include <functional>
+
 namespace tandem::commands {
 
 /// The rules of `--cast=[NAME=]RULE`.
@@ -45,6 +47,14 @@ struct NamedArray {
     return memory ? io::ArrayView(array.dtype, array.shape, mapped)
                   : io::ArrayView(array);
   }
+  /// Of a mapped file: gives the memory back that reading it took; and has the
+  /// system read `count` bytes from `first` on while something else is done.
+  void release() const;
+  void readAhead(int64_t first, int64_t count) const;
+  /// Calls `take(first, bytes)` for one piece after the other, each of whole
+  /// elements from `first` on, and releases it, until that returns false.
+  void forEachPiece(
+      const std::function<bool(int64_t first, io::Bytes bytes)> &take) const;
 };
 
 /// Reads arguments of the option `option` ("--data") as they are; scalars in

@@ -35,7 +35,9 @@ Status castAtOnce(NamedArray &named, artifact::DType to, int64_t limit) {
       int64_t(array.bytes.size()) / artifact::byteSize(array.dtype);
   int64_t bytes = elements * artifact::byteSize(to);
   bool isSame = array.dtype == to && !named.cast.scales;
-  if (isSame || bytes > std::max(limit, int64_t(array.bytes.size())))
+  // What is mapped may be larger than the memory.
+  if (isSame || (named.memory && bytes > limit) ||
+      bytes > std::max(limit, int64_t(array.bytes.size())))
     return Status::success();
   auto converted = io::castArray(array, to, named.cast);
   if (!converted)
@@ -269,6 +271,9 @@ void Dataset::gather(std::span<const int64_t> rows) {
       io::castElements(array.bytes.data() + row * fromBytes, array.dtype,
                        to + i * toBytes, wide.dtype(), column.rowElements,
                        column.from->cast);
+      // A page that is read stays, with up to 2 MiB around it.
+      if (i % 32 == 31 || i + 1 == std::min(column.rows, given))
+        column.from->release();
       if (!column.augmentation)
         continue;
       std::span<const int64_t> shape = wide.shape();
@@ -278,6 +283,17 @@ void Dataset::gather(std::span<const int64_t> rows) {
                                  drawOf(seed_, epoch_, row), scratch_);
     }
     takePiece(column);
+  }
+}
+
+void Dataset::readAhead(std::span<const int64_t> rows) const {
+  for (const Column &column : columns_) {
+    int64_t bytes =
+        column.rowElements * artifact::byteSize(column.from->array.dtype);
+    auto given = static_cast<int64_t>(rows.size());
+    for (int64_t i = 0;
+         bytes && i < std::min(column.rows, given - column.first); ++i)
+      column.from->readAhead(rows[size_t(column.first + i)] * bytes, bytes);
   }
 }
 
@@ -380,13 +396,24 @@ const NamedArray *Dataset::named(std::string_view name) const {
 
 std::vector<std::string> Dataset::nonFinite() const {
   std::vector<std::string> texts;
-  for (const NamedArray &given : arrays_)
-    if (auto index = io::firstNonFinite(given.view()))
+  for (const NamedArray &given : arrays_) {
+    std::optional<int64_t> index;
+    if (!io::isInteger(given.array.dtype))
+      given.forEachPiece([&](int64_t first, io::Bytes bytes) {
+        int64_t count =
+            int64_t(bytes.size()) / artifact::byteSize(given.array.dtype);
+        index = io::firstNonFinite(
+            {given.array.dtype, std::span(&count, 1), bytes});
+        index = index ? std::optional(*index + first) : std::nullopt;
+        return !index;
+      });
+    if (index)
       texts.push_back(
           option_ + " '" + given.name + "': element " +
           io::positionText(given.array.shape, *index) +
           (given.file.empty() ? "" : " of " + io::inQuotes(given.file)) +
           " is " + io::elementText(given.view(), *index));
+  }
   return texts;
 }
 

@@ -83,6 +83,10 @@ public:
   /// batch.
   void gather(std::span<const int64_t> rows);
 
+  /// Has the system read these rows, where they are in mapped files, while
+  /// something else is done.
+  void readAhead(std::span<const int64_t> rows) const;
+
   /// Returns what was gathered last as arguments of the program.
   std::span<const runtime::Argument> arguments() const {
     return isRest_ ? rest_ : arguments_;

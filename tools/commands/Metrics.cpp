@@ -186,6 +186,10 @@ Result<Metric> Metric::parse(std::string_view text) {
 Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
   const std::string who = "--metric '" + name_ + "'";
   io::ArrayView labels = with_->view();
+  if (!io::isInteger(labels.dtype))
+    return Status::usage(who + ": expected '" + array_ +
+                         "' to be integers, numbers of classes, but got " +
+                         runtime::describe(labels.dtype, labels.shape));
   std::vector<int64_t> alone(output.shape.begin(), output.shape.end());
   if (!alone.empty())
     alone[0] = rows;

@@ -174,9 +174,12 @@ static std::string digestsOf(const Dataset &data) {
     auto array = data.array(name);
     if (!array)
       continue;
-    unsigned long crc =
-        crc32_z(0, reinterpret_cast<const Bytef *>(array->bytes.data()),
-                array->bytes.size());
+    unsigned long crc = crc32_z(0, nullptr, 0);
+    data.named(name)->forEachPiece([&](int64_t, io::Bytes bytes) {
+      crc = crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()),
+                    bytes.size());
+      return true;
+    });
     char digits[9];
     std::snprintf(digits, sizeof digits, "%08lx", crc);
     digests[name] =

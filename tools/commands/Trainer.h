@@ -51,6 +51,7 @@ private:
   std::vector<std::string> metrics() const;
   void sayWhatIsNotReached() const;
   Status loop();
+  Status closeLog();
   Status finish();
   Status evaluateNow();
   Status save();
@@ -97,7 +98,7 @@ private:
   AnomalyWatch watch_;
   Updates updates_;
   bool warnedOfLoss_ = false, warnedOfSave_ = false, warnedOfStates_ = false,
-       warnedOfDisk_ = false, savedOptions_ = false;
+       warnedOfMetric_ = false, warnedOfDisk_ = false, savedOptions_ = false;
   Status unsavedBest_ = Status::success(); ///< of the last best
   Origin origin_;
   io::FileLock saveLock_, bestLock_, logLock_;

@@ -114,8 +114,12 @@ Status Trainer::loop() {
     int64_t count = endsPass && rest_ ? rest_ : batch;
     auto rows =
         std::span(order).subspan(size_t(position.step * batch), size_t(count));
-    if (!stages_)
+    if (!stages_) {
       data_->gather(rows);
+      auto left =
+          std::span(order).subspan(size_t(position.step * batch + count));
+      data_->readAhead(left.first(std::min(left.size(), size_t(batch))));
+    }
     if (Status status = watch_.keep(model_); !status)
       return status;
     if (Status status =
@@ -258,6 +262,11 @@ Status Trainer::evaluateNow() {
     if (std::FILE *to = sayings())
       std::fprintf(to, "%s\n", line.c_str());
   }
+  for (const MetricValue &metric : evaluation->metrics)
+    if (!std::isfinite(metric.value) && !std::exchange(warnedOfMetric_, true))
+      warn("the metric " + io::inQuotes(metric.name) +
+           " is not defined by these rows: there are too few, their labels or "
+           "numbers are all one, or scores are NaN");
   if (best_)
     if (Status status = takeBest(*evaluation); !status)
       return status;
@@ -346,6 +355,9 @@ std::string Trainer::howToGoOn() const {
 /// Saves and says where; the message of the command that a signal ended.
 Status Trainer::stopped() {
   const Position &position = result_.position;
+  if (result_.steps > 0)
+    if (Status closed = closeLog(); !closed)
+      warn(closed.message());
   std::string where = "interrupted at epoch " +
                       std::to_string(position.epoch + 1) + ", step " +
                       std::to_string(position.step) + " of " +
@@ -362,17 +374,23 @@ Status Trainer::stopped() {
                         howToGoOn());
 }
 
+/// And draws it.
+Status Trainer::closeLog() {
+  Status closed = log_.close();
+  if (closed && !options_.plot.empty() && isFirstRank())
+    closed = drawCurves(options_.log, options_.plot, lossName_);
+  return closed;
+}
+
 Status Trainer::finish() {
   // The first rank may die while it writes: others say so, and end when it is
   // done.
   if (!options_.save.empty() || !options_.saveBest.empty())
     if (auto met = onAnyRank(false); !met)
       return std::move(met).status();
-  Status closed = log_.close();
+  Status closed = closeLog();
   if (closed && !unsavedBest_)
     return unsavedBest_;
-  if (closed && !options_.plot.empty() && isFirstRank())
-    closed = drawCurves(options_.log, options_.plot, lossName_);
   if (closed || options_.save.empty())
     return closed;
   return Status::failed(closed.message() + "; what was trained is saved to " +
