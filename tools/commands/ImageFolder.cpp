@@ -15,7 +15,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <mutex>
+#include <set>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -42,29 +44,27 @@ bool isImageName(const fs::path &path) {
 }
 
 /// The folders and files in `folder`, but for hidden ones, by their names.
-Result<std::vector<fs::path>> entriesOf(const fs::path &folder) {
-  std::vector<fs::path> entries;
+Result<std::set<std::string>> entriesOf(const fs::path &folder) {
+  std::set<std::string> entries;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error))
     if (!at->path().filename().string().starts_with("."))
-      entries.push_back(at->path());
+      entries.insert(at->path().string());
   if (error)
     return Status::failed("cannot read '" + folder.string() +
                           "': " + error.message());
-  std::sort(entries.begin(), entries.end());
   return entries;
 }
 
 /// Adds the images of one folder; `problems` gets what is none.
-Status addFiles(const std::vector<fs::path> &entries, Listing &listing,
-                Problems &problems) {
-  for (const fs::path &path : entries)
+void addFiles(const std::set<std::string> &entries, Listing &listing,
+              Problems &problems) {
+  for (const std::string &path : entries)
     if (isImageName(path) && !fs::is_directory(path))
-      listing.files.push_back(path.string());
+      listing.files.push_back(path);
     else
-      problems.add("'" + path.string() + "' is no .png, .jpg or .jpeg");
-  return Status::success();
+      problems.add("'" + path + "' is no .png, .jpg or .jpeg");
 }
 
 Result<Listing> list(const std::string &folder) {
@@ -73,26 +73,28 @@ Result<Listing> list(const std::string &folder) {
     return std::move(entries).status();
   Listing listing;
   Problems problems;
-  bool hasClasses =
-      std::any_of(entries->begin(), entries->end(),
-                  [](const fs::path &path) { return fs::is_directory(path); });
+  bool hasClasses = std::any_of(
+      entries->begin(), entries->end(),
+      [](const std::string &path) { return fs::is_directory(path); });
   if (!hasClasses)
-    (void)addFiles(*entries, listing, problems);
-  for (const fs::path &path : hasClasses ? *entries : std::vector<fs::path>()) {
+    addFiles(*entries, listing, problems);
+  for (const std::string &path :
+       hasClasses ? *entries : std::set<std::string>()) {
     if (!fs::is_directory(path)) {
-      problems.add("'" + path.string() +
+      problems.add("'" + path +
                    "' is in no class: beside it there are folders");
       continue;
     }
     auto own = entriesOf(path);
     if (!own)
       return std::move(own).status();
-    (void)addFiles(*own, listing, problems);
+    addFiles(*own, listing, problems);
     if (listing.files.size() == listing.labels.size())
-      problems.add("the class '" + path.filename().string() + "' has no image");
+      problems.add("the class '" + path.substr(path.rfind('/') + 1) +
+                   "' has no image");
     listing.labels.resize(listing.files.size(),
                           int64_t(listing.classes.size()));
-    listing.classes.push_back(path.filename().string());
+    listing.classes.push_back(path.substr(path.rfind('/') + 1));
   }
   if (problems.none() && listing.files.empty())
     problems.add("'" + folder + "' has no image");
@@ -201,7 +203,7 @@ Status decodeAll(const images::Decoder &decoder, const Listing &listing,
                  const Layout &layout, const ImageFit &fit, uint8_t *to) {
   constexpr size_t shown = 5;
   int64_t bytes = layout.height * layout.width * layout.channels;
-  std::vector<std::pair<size_t, Status>> problems;
+  std::map<size_t, Status> problems;
   std::mutex mutex;
   std::atomic<size_t> next = 0;
   auto work = [&] {
@@ -215,7 +217,7 @@ Status decodeAll(const images::Decoder &decoder, const Listing &listing,
         continue;
       }
       std::lock_guard lock(mutex);
-      problems.emplace_back(i, std::move(fitted).status());
+      problems.emplace(i, std::move(fitted).status());
     }
   };
   std::vector<std::thread> threads;
@@ -226,12 +228,12 @@ Status decodeAll(const images::Decoder &decoder, const Listing &listing,
     thread.join();
   if (problems.empty())
     return Status::success();
-  std::sort(problems.begin(), problems.end(),
-            [](auto &a, auto &b) { return a.first < b.first; });
   std::string text;
-  for (size_t i = 0; i < std::min(shown, problems.size()); ++i)
-    text += (i ? "; '" : "'") + listing.files[problems[i].first] +
-            "': " + problems[i].second.message();
+  size_t count = 0;
+  for (const auto &[i, status] : problems)
+    if (count++ < shown)
+      text += (text.empty() ? "'" : "; '") + listing.files[i] +
+              "': " + status.message();
   if (problems.size() > shown)
     text += "; and " + std::to_string(problems.size() - shown) + " more of " +
             std::to_string(listing.files.size()) + " images";
