@@ -19,6 +19,7 @@
 #include <mutex>
 #include <set>
 #include <sys/mman.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -221,8 +222,12 @@ Status decodeAll(const images::Decoder &decoder, const Listing &listing,
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 1; i < runtime::availableThreads(); ++i)
-    threads.emplace_back(work);
+  try {
+    for (int i = 1; i < runtime::availableThreads(); ++i)
+      threads.emplace_back(work);
+  } catch (const std::system_error &) {
+    // The system gives no more threads: those that are there do it.
+  }
   work();
   for (std::thread &thread : threads)
     thread.join();

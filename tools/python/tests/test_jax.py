@@ -50,6 +50,10 @@ class ArraysTest(unittest.TestCase):
         other = tandem.Step(self.step.artifact, params)
         np.testing.assert_array_equal(other["fc.w"], params["fc.w"])
 
+    def test_what_is_traced_has_no_numbers(self):
+        with self.assertRaisesRegex(tandem.UsageError, "'x' has no numbers"):
+            jax.jit(lambda x: self.step(x, self.labels).loss)(self.x)
+
     def test_an_input_is_used_where_it_lies(self):
         out = self.step.evaluate(x=self.x, labels=np.array([0, 1, 2, 0]))
         self.assertNotIn("x", self.step.copied)

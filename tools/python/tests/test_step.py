@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -54,6 +56,33 @@ class StepTest(unittest.TestCase):
             self.assertAlmostEqual(float(out.loss), loss, 5)
         np.testing.assert_allclose(step["fc.w"], w, atol=1e-5)
         np.testing.assert_allclose(step["fc.b"], b, atol=1e-5)
+
+    def test_copies_and_pickles_are_refused_in_words(self):
+        # A copy shared the model, and ended the process when that was gone.
+        step = tandem.Step(self.artifact)
+        for thing in step, step._model, step.tensor("fc.w"):
+            for copies in copy.copy, copy.deepcopy, pickle.dumps:
+                with self.assertRaisesRegex(
+                    tandem.UnsupportedError, "cannot be copied or pickled"
+                ):
+                    copies(thing)
+
+    def test_unknown_names_are_not_set_in_silence(self):
+        step = tandem.Step(self.artifact)
+        with self.assertRaisesRegex(tandem.UsageError, "did you mean 'fc.w'"):
+            step["fc.v"] = step["fc.w"]
+        step["fc.w"] = step["fc.w"] + 1
+
+    def test_what_is_no_array_is_said_by_name(self):
+        step = tandem.Step(self.artifact)
+        with self.assertRaisesRegex(tandem.UsageError, "'x' is no array"):
+            step([[1.0, 2.0], [3.0]], self.labels)
+        rows = [[1e300] + [0.0] * 7] * 4
+        with self.assertRaisesRegex(tandem.UsageError, "1e.300.* beyond f32"):
+            step(rows, self.labels)
+        step([[float("inf")] + [0.0] * 7] * 4, self.labels)  # as it is given
+        with self.assertRaisesRegex(tandem.UsageError, "seed from 0 to 2.64"):
+            tandem.Step(self.artifact, seed=-1)
 
     def test_inputs_by_name_and_outputs_by_all_names(self):
         step = tandem.Step(self.artifact)

@@ -72,6 +72,18 @@ class TensorsTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.UsageError, "complex64"):
             step(self.x.to(torch.complex64), self.labels)
 
+    def test_smaller_types_and_what_is_not_dense(self):
+        step = tandem.Step(self.step.artifact, copies="allow")
+        low = self.x.bfloat16()
+        torch.testing.assert_close(
+            step.evaluate(low, self.labels).loss,
+            step.evaluate(low.float(), self.labels).loss,
+            rtol=0,
+            atol=0,
+        )
+        with self.assertRaisesRegex(tandem.UsageError, "to_dense"):
+            step(self.x.to_sparse(), self.labels)
+
     def test_a_view_that_says_minus(self):
         x = torch.randn(4, 8, dtype=torch.complex64).conj().imag
         self.assertTrue(x.is_neg())

@@ -237,6 +237,12 @@ class Tensor:
         if handle is not None:
             _free(handle)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            "a Tensor cannot be copied or pickled: take it as an array by "
+            "numpy(), torch() or jax()"
+        )
+
     @property
     def handle(self) -> int:
         """The address of the handle (tdm_tensor *)."""

@@ -3,6 +3,7 @@ possible, with a warning or an error where it is not."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -97,6 +98,11 @@ class Taker:
             return self._torch(name, value, spec, copied, written, owning)
         if kind == OTHER:
             return exchange.of_dlpack(value)
+        if kind == JAX and isinstance(value, sys.modules["jax"].core.Tracer):
+            raise UsageError(
+                f"'{name}' has no numbers yet: it is traced, as within jax.jit "
+                "or jax.grad (tandem.jax.wrap makes a function for those)"
+            )
         if kind == JAX:
             if written:
                 raise UsageError(
@@ -122,15 +128,16 @@ class Taker:
                 f"'{name}' is on {value.device}, but the model is on the CPU: "
                 "compile it with target='cuda', or give it '.cpu()'"
             )
+        if value.layout is not sys.modules["torch"].strided:
+            raise UsageError(
+                f"expected '{name}' to be dense but got {value.layout}: give it "
+                "'.to_dense()'"
+            )
         code = exchange.torch_codes().get(value.dtype)
         wanted = exchange.CODE_OF[spec.dtype]
         if code != wanted:
             ours = None if code is None else exchange.DTYPES[code]
-            if (
-                ours not in exchange.PLAIN
-                or written
-                or _widened(exchange.numpy_dtype(ours), spec.dtype) is None
-            ):
+            if written or not _is_widened(ours, spec.dtype):
                 raise UsageError(
                     f"expected '{name}' of type {spec.dtype} but got PyTorch's "
                     f"{value.dtype}"
@@ -159,7 +166,10 @@ class Taker:
         written: bool,
     ) -> Tensor:
         plain = not isinstance(value, (np.ndarray, np.generic))
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise UsageError(f"'{name}' is no array: {error}") from error
         if plain:
             # Numbers and lists of Python have no type of their own.
             array = _of_python(name, array, spec)
@@ -204,6 +214,12 @@ def _of_python(name: str, array: Any, spec: Value) -> Any:
     )
     with np.errstate(all="ignore"):
         made = None if wrong else array.astype(target)
+    if made is not None and array.dtype.kind == "f":
+        lost = np.isfinite(array) & ~np.isfinite(made.astype(array.dtype))
+        if lost.any():
+            raise UsageError(
+                f"'{name}' has {array[lost].flat[0]}, which is beyond {spec.dtype}"
+            )
     if made is None or (
         array.dtype.kind in "biu"
         and spec.dtype[0] in "iub"
@@ -214,6 +230,18 @@ def _of_python(name: str, array: Any, spec: Value) -> Any:
             f"{array.dtype}"
         )
     return made
+
+
+def _is_widened(ours: Optional[str], wanted: str) -> bool:
+    """Whether elements of a type of Tandem are brought to another one without
+    a loss."""
+    if ours == "bf16":
+        return wanted in ("f32", "f64")
+    return (
+        ours is not None
+        and ours in exchange.PLAIN
+        and _widened(exchange.numpy_dtype(ours), wanted) is not None
+    )
 
 
 def _widened(dtype: Any, wanted: str) -> Optional[Any]:

@@ -57,6 +57,13 @@ class Program:
                     )
 
 
+def seed_in_range(seed: int) -> int:
+    """A seed of the C API, which has 64 bits."""
+    if not 0 <= seed < 2**64:
+        raise UsageError(f"expected a seed from 0 to 2^64 - 1 but got {seed}")
+    return seed
+
+
 class Context:
     """What a forward saved for its backward."""
 
@@ -64,6 +71,9 @@ class Context:
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError("a context cannot be copied or pickled")
 
     def __del__(self, _loaded: Any = loaded) -> None:
         library = _loaded()
@@ -88,7 +98,7 @@ class Model:
         options = Options(
             ctypes.sizeof(Options),
             threads,
-            seed,
+            seed_in_range(seed),
             None if device is None else device.encode(),
             0 if graphs else 1,
             0 if libraries else 1,
@@ -107,6 +117,11 @@ class Model:
         self._programs: Dict[str, Program] = {}
         #: Parameters and states, by name.
         self.values = {**artifact.params, **artifact.states}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            "a loaded model cannot be copied or pickled: load its artifact again"
+        )
 
     def _device(self, asked: Optional[str]) -> str:
         if asked is not None:

@@ -15,7 +15,7 @@ from ._exchange import JAX, NUMPY, TORCH, Tensor
 from ._html import table
 from ._inputs import Taker, by_name
 from ._library import check, lib
-from ._model import Model
+from ._model import Model, seed_in_range
 from ._outputs import Outputs
 
 __all__ = ["Step"]
@@ -85,6 +85,12 @@ class Step:
             self._set_all(params, strict=params is not artifact.initial)
         elif params is not None:
             self._begin_from(params)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            "a Step cannot be copied or pickled: make another one of its "
+            "artifact, and give it state_dict(optimizer=True)"
+        )
 
     # --- Calls -------------------------------------------------------------
 
@@ -253,11 +259,15 @@ class Step:
     def tensor(self, name: str) -> Tensor:
         """A parameter or state, of the model's own memory: what steps make of
         it is seen in it."""
-        self._known(name)
-        return self._model.tensor(name)
+        return self._model.tensor(self._own(name))
 
-    def _known(self, name: str) -> None:
+    def _own(self, name: str) -> str:
+        """The model's own name of a parameter or state that may be called by
+        another one, as one that is tied."""
         if name not in self._model.values:
+            for spec in self._model.values.values():
+                if name in spec.also_called:
+                    return spec.name
             import difflib
 
             near = difflib.get_close_matches(name, self._model.values, 1)
@@ -265,15 +275,15 @@ class Step:
                 f"'{self.artifact.name}' has no parameter or state '{name}'"
                 + (f"; did you mean '{near[0]}'?" if near else "")
             )
+        return name
 
     def __getitem__(self, name: str) -> Any:
         """A copy of a parameter or state, as an array of NumPy."""
-        self._known(name)
-        return _snapshot(self._model.tensor(name), NUMPY)
+        return _snapshot(self._model.tensor(self._own(name)), NUMPY)
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Overwrites a parameter or state: same type and shape."""
-        self._set_all({name: value}, strict=False)
+        self._set_all({self._own(name): value}, strict=False)
 
     def state_dict(
         self, kind: str = NUMPY, *, optimizer: bool = False
@@ -370,7 +380,7 @@ class Step:
 
     def initialize(self, seed: int = 0) -> None:
         """Draws every parameter and state that has an initial value anew."""
-        check(lib().tdm_initialize(self._model.handle, seed))
+        check(lib().tdm_initialize(self._model.handle, seed_in_range(seed)))
 
     # --- Files -------------------------------------------------------------
 
