@@ -141,6 +141,13 @@ class Core:
             if tensor.data_ptr() != self._views[name].data_ptr():
                 self.bind(name, tensor)
 
+    def missing(self) -> Optional[str]:
+        """A parameter or buffer that its module has no more, in words."""
+        for name, (place, last) in self._places.items():
+            if place.get(last) is None:
+                return f"'{name}' was taken out"
+        return None
+
     def _order(self) -> None:
         if self._device.type == "cuda":
             stream = torch.cuda.current_stream(self._device).cuda_stream

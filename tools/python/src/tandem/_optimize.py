@@ -14,6 +14,7 @@ from ._autograd import Core, seed_of
 from ._errors import UnsupportedError, UsageError, level_of_caller
 from ._model import Model
 from ._program import Progress
+from ._unchanged import Unchanged
 
 __all__ = ["FallbackWarning", "optimize", "restore"]
 
@@ -76,17 +77,32 @@ class _Forward:
                 + ", ".join(f"'{n}'" for n in core.program.outputs)
             )
         self._modules = list(module.modules())
-        self._inner = self._modules[1:]
+        #: The hooks of inner modules, whose calls are compiled in.
+        self._hooks = [
+            hooks
+            for m in self._modules[1:]
+            for hooks in (
+                m._forward_hooks,
+                m._forward_pre_hooks,
+                m._backward_hooks,
+                m._backward_pre_hooks,
+            )
+        ]
+        self._unchanged = Unchanged(module)
         self._modes = self._training()
         # Trees are taken apart where there are some.
         self._plain = not example[1] and all(
             isinstance(v, torch.Tensor) for v in example[0]
         )
-        #: Buffers that are compiled in, with their versions.
+        #: Buffers and tensors that are compiled in, with their versions.
         self._constants = [
             (n, b, b._version, b.data_ptr())
             for n, b in module.named_buffers()
             if n not in core.tensors
+        ] + [
+            (n, t, t._version, t.data_ptr())
+            for n, t in self._unchanged.tensors.items()
+            if t.layout == torch.strided
         ]
 
     def _training(self) -> Tuple[bool, ...]:
@@ -109,17 +125,18 @@ class _Forward:
                     f"'{name}' is {leaf.dtype}{list(leaf.shape)}, and was "
                     f"{shape[1]}{list(shape[0])} when compiled"
                 )
-        for module in self._inner:
-            if (
-                module._forward_hooks
-                or module._forward_pre_hooks
-                or module._backward_hooks
-                or module._backward_pre_hooks
-            ):
-                return (
-                    f"a hook is registered on an inner {type(module).__name__}, "
-                    "whose calls are compiled in"
-                )
+        if any(self._hooks):
+            inner = next(
+                m for i, m in enumerate(self._modules[1:])
+                if any(self._hooks[4 * i : 4 * i + 4])
+            )
+            return (
+                f"a hook is registered on an inner {type(inner).__name__}, "
+                "whose calls are compiled in"
+            )
+        reason = self._unchanged.why_not() or self.core.missing()
+        if reason is not None:
+            return reason
         if torch.is_autocast_enabled(self.core._device.type):
             return (
                 "it is called under torch.autocast: compile it with amp='bf16' "
@@ -127,7 +144,7 @@ class _Forward:
             )
         for name, buffer, version, address in self._constants:
             if buffer._version != version or buffer.data_ptr() != address:
-                return f"the buffer '{name}', which is compiled in, was changed"
+                return f"the tensor '{name}', which is compiled in, was changed"
         return None
 
     def _needs_grad(self, leaves: Sequence[Any]) -> bool:
@@ -261,7 +278,8 @@ def optimize(
     What the programs cannot do is PyTorch's own forward, with a
     FallbackWarning once for each reason, or an UnsupportedError
     (`fallback="refuse"`): other shapes than the examples', hooks on inner
-    modules, autocast, gradients in `eval()`. Second derivatives are an
+    modules, autocast, gradients in `eval()`, and a module whose submodules or
+    attributes are otherwise than when it was compiled. Second derivatives are an
     UnsupportedError.
 
     `copy.deepcopy(module)` gives a module that is PyTorch's own;

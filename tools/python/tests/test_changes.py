@@ -1,0 +1,201 @@
+"""A module that is changed after `tandem.torch.optimize`: the numbers are those
+of the module as it is now, and it is said."""
+
+from __future__ import annotations
+
+import copy
+import types
+import unittest
+import warnings
+
+try:
+    import torch
+except ImportError:
+    raise unittest.SkipTest("no PyTorch") from None
+
+import tandem
+import tandem.torch
+from tandem.torch import FallbackWarning
+from torch import nn
+
+torch.set_num_threads(1)
+
+
+def setUpModule():
+    if ".pt2" not in tandem.help_of("compile"):
+        raise unittest.SkipTest("this program reads no archives of torch.export")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.drop = nn.Dropout(0.0)
+        self.b = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 3))
+        self.c = nn.Linear(3, 3, bias=False)
+        self.twice = False
+        self.sizes = [1.0, 2.0]
+        self.config = types.SimpleNamespace(shift=1.0)
+        self.scale = torch.ones(())  # neither parameter nor buffer
+
+    def forward(self, x):
+        h = self.drop(torch.relu(self.norm(self.a(x)))) * self.scale
+        h = self.b(h * 2 if self.twice else h) * sum(self.sizes)
+        return self.c(h) + self.config.shift
+
+
+class Tanh(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).tanh()
+
+
+class ChangesTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x = torch.randn(8, 6)
+        self.mine = Net()
+        self.plain = copy.deepcopy(self.mine)
+        tandem.torch.optimize(self.mine, (self.x,))
+
+    def changed(self, change, text, fallback=True):
+        """After a change both do the same, and the one says why."""
+        for net in (self.mine, self.plain):
+            torch.manual_seed(1)
+            change(net)
+        self.compare(text, fallback)
+
+    def compare(self, text="", fallback=True):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            outs = []
+            for net in (self.mine, self.plain):
+                torch.manual_seed(2)
+                outs.append(net(self.x))
+                outs[-1].square().sum().backward()
+        said = [str(w.message) for w in said if w.category is FallbackWarning]
+        self.assertEqual(bool(said), fallback, said)
+        if fallback:
+            self.assertRegex(said[0], text)
+        torch.testing.assert_close(*outs, atol=1e-5, rtol=1e-4)
+        for (name, p), q in zip(
+            self.mine.named_parameters(), self.plain.parameters()
+        ):
+            with self.subTest(name):
+                torch.testing.assert_close(p.grad, q.grad, atol=1e-3, rtol=1e-3)
+        for u, v in zip(self.mine.buffers(), self.plain.buffers()):
+            torch.testing.assert_close(u, v)
+
+    def test_nothing(self):
+        self.changed(lambda net: None, "", fallback=False)
+        for _ in range(2):  # of modes, by turns
+            for net in (self.mine, self.plain):
+                net.eval()(self.x) if net is self.plain else net.eval()
+                with torch.no_grad():
+                    net(self.x)
+                net.train()
+            self.compare(fallback=False)
+
+    def test_a_module_replaced(self):
+        self.changed(
+            lambda net: net.b.__setitem__(2, nn.Linear(8, 3)),
+            r"module '2' of 'b' \(Sequential\) is a Linear.* not the same one",
+        )
+
+    def test_a_module_replaced_by_identity(self):
+        self.changed(
+            lambda net: setattr(net, "norm", nn.Identity()),
+            "module 'norm' of the Net is a Identity",
+        )
+
+    def test_modules_added_and_taken_out(self):
+        self.changed(
+            lambda net: net.b.append(nn.Tanh()), "module '3' of 'b'.* was added"
+        )
+        tandem.torch.optimize(self.mine, (self.x,))
+        self.compare(fallback=False)
+        self.changed(
+            lambda net: net.b.__delitem__(3), "module '3' of 'b'.* was taken out"
+        )
+
+    def test_attributes_of_modules(self):
+        for name, value in (
+            ("eps", 1.0), ("momentum", 1.0), ("track_running_stats", False)
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.changed(
+                    lambda net: setattr(net.norm, name, value),
+                    rf"'{name}' of 'norm' \(BatchNorm1d\) is {value}",
+                )
+
+    def test_the_rate_of_dropout(self):
+        self.changed(
+            lambda net: setattr(net.drop, "p", 0.5),
+            r"'p' of 'drop' \(Dropout\) is 0.5, and was 0.0 when compiled",
+        )
+
+    def test_a_flag_that_forward_reads(self):
+        self.changed(
+            lambda net: setattr(net, "twice", True), "'twice' of the Net is True"
+        )
+        for net in (self.mine, self.plain):
+            net.twice = False
+        self.compare(fallback=False)
+
+    def test_contents_of_lists_and_settings(self):
+        self.changed(lambda net: net.sizes.append(3.0), "'sizes' of the Net")
+        self.setUp()
+        self.changed(
+            lambda net: setattr(net.config, "shift", 2.0), "'config' of the Net"
+        )
+
+    def test_a_tensor_that_is_an_attribute(self):
+        self.changed(lambda net: net.scale.fill_(3.0), "'scale'")
+        self.setUp()
+        self.changed(
+            lambda net: setattr(net, "scale", torch.tensor(3.0)), "'scale'"
+        )
+
+    def test_an_inner_forward_patched(self):
+        def patch(net):
+            own = net.a.forward
+            net.a.forward = lambda x: own(x) * 2
+
+        self.changed(patch, r"'forward' of 'a' \(Linear\)")
+
+    def test_an_inner_class_replaced(self):
+        self.changed(
+            lambda net: setattr(net.a, "__class__", Tanh), "class Tanh now"
+        )
+
+    def test_a_class_patched(self):
+        own = nn.ReLU.forward
+        self.addCleanup(setattr, nn.ReLU, "forward", own)
+        nn.ReLU.forward = lambda self, x: own(self, x) * 2
+        self.compare("forward of the class ReLU")
+
+    def test_parameters_taken_out_and_added(self):
+        self.changed(
+            lambda net: setattr(net.a, "bias", None), r"'a.bias' was taken out"
+        )
+        self.setUp()
+        self.changed(
+            lambda net: setattr(net.c, "bias", nn.Parameter(torch.ones(3))),
+            r"'bias' of 'c' \(Linear\) was None",
+        )
+
+    def test_weight_norm(self):
+        self.changed(
+            lambda net: nn.utils.parametrizations.weight_norm(net.a), "'a'"
+        )
+
+    def test_refusing(self):
+        tandem.torch.optimize(self.mine, (self.x,), fallback="refuse")
+        self.mine.b[1] = nn.Tanh()
+        with self.assertRaisesRegex(tandem.UnsupportedError, "module '1' of 'b'"):
+            self.mine(self.x)
+
+
+if __name__ == "__main__":
+    unittest.main()
