@@ -214,10 +214,48 @@ TEST_F(Archive, OfTheOlderLayoutHasItsTies) {
             program->values.at("embed.weight"));
 }
 
+// Two objects were trained as one. The embedding reads the other name, as of
+// two parameters with one `.data`.
+TEST_F(Archive, WhoseParametersAreTwoOnOneStorage) {
+  const char *text =
+      "\"weight\", \"arg\": {\"as_tensor\": {\"name\": \"p_%s\"}}"
+      ", \"kind\": 1}, {\"name\": \"indices\"";
+  auto with = [&](const std::string &name) {
+    std::string made = text;
+    return made.replace(made.find("%s"), 2, name);
+  };
+  EXPECT_TRUE(statusOf(fixture("tied")));
+  std::string path =
+      replaced("tied", with("head_weight"), with("embed_weight"));
+  expect(statusOf(path), Code::Unsupported,
+         "'head.weight' and 'embed.weight': unsupported: two parameters that "
+         "show one storage, and it changes");
+}
+
 TEST_F(Archive, WithUnknownOperators) {
   expect(statusOf(replaced("mlp", "torch.ops.aten.gelu.default",
                            "torch.ops.mine.gelu.default")),
-         Code::Unsupported, "the operator 'mine.gelu'");
+         Code::Unsupported,
+         "the operator 'mine.gelu'\nhint: an archive of "
+         "exported.run_decompositions()");
+}
+
+// Only a bare symbol was found in a shape that is given.
+TEST_F(Archive, WhoseDimensionsAreDerived) {
+  std::string symbol = "Symbol('s77', positive=True, integer=True)";
+  std::string path = replaced("cnn", "\"" + symbol + "\"",
+                              "\"Mul(Integer(2), " + symbol + ")\"");
+  auto of = [&](std::vector<int64_t> shape) {
+    ImportOptions options;
+    options.shapes["x"] = std::move(shape);
+    return statusOf(path, options);
+  };
+  Status status = of({6, 1, 8, 8});
+  EXPECT_TRUE(status) << status.message();
+  expect(of({7, 1, 8, 8}), Code::Usage, "no size of 's77' follows from 7");
+  expect(of({2, 1, 8, 8}), Code::Usage, "the size 1 of 's77'");
+  expect(statusOf(path), Code::Usage,
+         "--dim=s77=N (dimension 0: Mul(2, s77), s77 at least 2)");
 }
 
 TEST_F(Archive, WhoseNamesLeadNowhere) {
@@ -346,4 +384,23 @@ TEST(TorchSizes, AreExpressions) {
   EXPECT_EQ(of("s0 +"), -99);
   EXPECT_EQ(of("s0*9223372036854775807"), -99);
   EXPECT_EQ(of(std::string(5000, '(').c_str()), -99);
+}
+
+TEST(TorchSizes, AreSolvedWhereTheyAreLinear) {
+  auto of = [](const char *text, int64_t value) {
+    auto made =
+        torch::solve({std::nullopt, text, std::nullopt}, {{"s0", 5}}, value);
+    EXPECT_TRUE(!made || made->first == "b");
+    return made ? made->second : -99;
+  };
+  EXPECT_EQ(of("Mul(Integer(2), Symbol('b', integer=True))", 8), 4);
+  EXPECT_EQ(of("2*b + s0", 11), 3);
+  EXPECT_EQ(of("10 - b", 3), 7);
+  EXPECT_EQ(of("2*b", 7), -99);
+  EXPECT_EQ(of("b*b", 4), -99);
+  EXPECT_EQ(of("FloorDiv(b, 2)", 4), -99);
+  EXPECT_EQ(of("Max(b, 1)", 4), -99);
+  EXPECT_EQ(of("Min(b, 100)", 4), -99);
+  EXPECT_EQ(of("b*c", 4), -99);
+  EXPECT_EQ(of("s0", 5), -99);
 }

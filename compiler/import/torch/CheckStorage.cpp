@@ -4,6 +4,8 @@
 #include "ir/Ops.h"
 #include "ir/Signature.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
@@ -47,5 +49,22 @@ void GraphTranslator::checkStorage() {
     if (!isNew && first != argument && (changes(first) || changes(argument)))
       problem("'" + name + "' and '" + other + "'",
               "unsupported: they show one storage, and it changes", true);
+  }
+  // One parameter under two names is read under one of them: torch.export has
+  // one tensor for an object. Two that are read are two objects, which PyTorch
+  // trains one after the other, each with a state of its own.
+  llvm::DenseMap<Value, std::string> readAs;
+  for (const InputSpec &input : program.inputs) {
+    auto found = placed.find(input.target);
+    if (input.kind != InputSpec::Kind::Parameter || found == placed.end() ||
+        input.argument.names.empty() ||
+        !isRead(input.argument.names[0], program.graph))
+      continue;
+    auto [owner, isNew] = readAs.try_emplace(found->second, input.target);
+    if (!isNew && owner->second != input.target && changes(found->second))
+      problem("'" + input.target + "' and '" + owner->second + "'",
+              "unsupported: two parameters that show one storage, and it "
+              "changes; make them one (a.weight = b.weight), or copy the data",
+              true);
   }
 }

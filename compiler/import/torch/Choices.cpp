@@ -80,13 +80,19 @@ void GraphTranslator::checkRanges() {
       std::vector<std::string> unknown;
       auto value = evaluate(size, symbols, &unknown);
       for (const std::string &symbol : unknown) {
-        Dimension open = {symbol, name, i, {}, {}};
+        Dimension open = {symbol, name, i, {}, {}, {}};
         if (symbolOf(size) == symbol)
           open.hint = size.hint;
+        else
+          open.derived = textOf(size);
         if (auto it = program.ranges.find(symbol); it != program.ranges.end())
           open.range = it->second;
         missing += (missing.empty() ? "" : ", ") + ("--dim=" + symbol) + "=N";
-        if (std::string facts = open.facts(); !facts.empty())
+        std::string facts = open.facts();
+        if (given != options.shapes.end() && i < given->second.size())
+          facts += "; no size of '" + symbol + "' follows from " +
+                   std::to_string(given->second[i]);
+        if (!facts.empty())
           missing += " (dimension " + std::to_string(i) + ": " + facts + ")";
       }
       if (given != options.shapes.end() && i < given->second.size() && value &&
@@ -137,6 +143,14 @@ void GraphTranslator::bindSymbols() {
     if (input.kind == InputSpec::Kind::User &&
         input.argument.form == Form::Tensor)
       bind(input);
+  // With all that --dim and bare symbols say.
+  for (const auto &[name, shape] : options.shapes)
+    if (auto meta = program.graph.tensors.find(name);
+        inputs.count(name) && meta != program.graph.tensors.end() &&
+        meta->second.sizes.size() == shape.size())
+      for (auto [size, number] : llvm::zip(meta->second.sizes, shape))
+        if (auto solved = solve(size, symbols, number))
+          symbols.insert(*std::move(solved));
   checkRanges();
 }
 

@@ -366,8 +366,7 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
   tag(before);
 }
 
-/// Whether anything reads a value of `graph`.
-static bool isRead(const std::string &name, const Graph &graph) {
+bool torch::isRead(const std::string &name, const Graph &graph) {
   auto names = [&](const Argument &argument) {
     return llvm::is_contained(argument.names, name);
   };
@@ -472,6 +471,14 @@ void GraphTranslator::run(Import &to) {
     addOutputs(main);
     checkChoices();
   }
+  // Last, behind the list.
+  if (llvm::any_of(problems, [](const ImportProblem &one) {
+        return StringRef(one.text).starts_with("unsupported: the operator '");
+      }))
+    problem("hint",
+            "an archive of exported.run_decompositions() may have other "
+            "operators, which are supported",
+            true);
   to.problems = std::move(problems);
   if (!to.problems.empty())
     return;

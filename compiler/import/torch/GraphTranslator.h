@@ -112,6 +112,9 @@ private:
 /// "torch.ops.aten.add.Tensor" as "aten.add" and "Tensor".
 std::pair<std::string, std::string> operatorOf(llvm::StringRef target);
 
+/// Whether anything reads a value of `graph`.
+bool isRead(const std::string &name, const Graph &graph);
+
 } // namespace tandem::torch
 
 #endif

@@ -55,12 +55,13 @@ static LogicalResult linspace(Node &node) {
   RankedTensorType type = node.resultType(0);
   if (!type || !isa<FloatType>(type.getElementType()))
     return node.unsupported("a linspace of integers");
-  Expr made = node.make(
-      "linspace", {},
-      {node.attr("start", node.number("start", 0)),
-       node.attr("end", node.number("end", 1)),
-       node.attr("steps", node.integer("steps", 1)),
-       node.attr("dtype", type.getElementType().isF64() ? "f64" : "f32")});
+  // A text: what else `?:` gives would be taken for a bool.
+  StringRef dtype = type.getElementType().isF64() ? "f64" : "f32";
+  Expr made = node.make("linspace", {},
+                        {node.attr("start", node.number("start", 0)),
+                         node.attr("end", node.number("end", 1)),
+                         node.attr("steps", node.integer("steps", 1)),
+                         node.attr("dtype", dtype)});
   return node.result(made ? node.cast(made, type.getElementType()) : made);
 }
 

@@ -1,6 +1,7 @@
 //===- Sizes.cpp - sizes that are expressions of symbols ------------------===//
 #include "compiler/import/torch/Sizes.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -256,6 +257,49 @@ std::optional<int64_t> torch::evaluate(const Size &size, const Symbols &symbols,
   if (size.number)
     return size.number;
   return Evaluator(size.expression, symbols, unknown).run();
+}
+
+std::optional<std::pair<std::string, int64_t>>
+torch::solve(const Size &size, const Symbols &symbols, int64_t value) {
+  std::vector<std::string> unknown;
+  (void)evaluate(size, symbols, &unknown);
+  if (unknown.empty() || !llvm::all_equal(unknown))
+    return std::nullopt;
+  auto at = [&](int64_t x) {
+    Symbols all = symbols;
+    all[unknown[0]] = x;
+    return evaluate(size, all);
+  };
+  Value zero = at(0), one = at(1);
+  if (!zero || !one || *zero == *one)
+    return std::nullopt;
+  // What divides, or has a least or a largest value, is on no line.
+  int64_t slope = *one - *zero;
+  for (int64_t x : {2, 3, 4, 5, 6, 7, 8, 1000003, 1000000007})
+    if (auto there = at(x); !there || there != add(zero, multiply(slope, x)))
+      return std::nullopt;
+  Value rise = add(value, multiply(-1, zero));
+  if (!rise || *rise % slope != 0)
+    return std::nullopt;
+  return std::pair(unknown[0], *rise / slope);
+}
+
+std::string torch::textOf(const Size &size) {
+  if (size.number)
+    return std::to_string(*size.number);
+  std::string made;
+  for (StringRef text = size.expression; !text.empty();) {
+    bool isSymbol = text.consume_front("Symbol(");
+    if (isSymbol || text.consume_front("Integer(")) {
+      auto [inside, rest] = text.split(')');
+      made += inside.split(',').first.trim(" '\"").str();
+      text = rest;
+      continue;
+    }
+    made += text.front();
+    text = text.drop_front();
+  }
+  return made;
 }
 
 std::string torch::symbolOf(const Size &size) {

@@ -12,6 +12,8 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <utility>
+
 namespace tandem::torch {
 
 using Symbols = std::map<std::string, int64_t>;
@@ -20,6 +22,15 @@ using Symbols = std::map<std::string, int64_t>;
 /// known. `unknown` gets the symbols without a number.
 std::optional<int64_t> evaluate(const Size &size, const Symbols &symbols,
                                 std::vector<std::string> *unknown = nullptr);
+
+/// The symbol without a number and the number with which the size is `value`,
+/// where it is linear in that one symbol ("2*s0 + 1"); none if no number is.
+std::optional<std::pair<std::string, int64_t>>
+solve(const Size &size, const Symbols &symbols, int64_t value);
+
+/// SymPy's text for people: "Mul(Integer(2), Symbol('s0', integer=True))" is
+/// "Mul(2, s0)".
+std::string textOf(const Size &size);
 
 /// The symbol's name, if the expression is one symbol; or "".
 std::string symbolOf(const Size &size);

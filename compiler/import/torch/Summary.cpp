@@ -24,6 +24,8 @@ std::string Dimension::facts() const {
   if (range.high && *range.high < kEndless)
     bounds += (bounds.empty() ? "at most " : " and at most ") +
               std::to_string(*range.high);
+  if (!derived.empty())
+    return derived + (bounds.empty() ? "" : ", " + symbol + " " + bounds);
   return text + (text.empty() || bounds.empty() ? "" : ", ") + bounds;
 }
 
@@ -55,39 +57,27 @@ std::vector<Dimension> torch::openDimensions(const Program &program,
       known.try_emplace(symbol, given->second[i]);
   });
   forEach([&](const std::string &name, size_t i, const Size &size) {
+    auto given = options.shapes.find(name);
+    if (given != options.shapes.end() && i < given->second.size())
+      if (auto solved = solve(size, known, given->second[i]))
+        known.insert(*std::move(solved));
+  });
+  forEach([&](const std::string &name, size_t i, const Size &size) {
     std::vector<std::string> unknown;
     (void)evaluate(size, known, &unknown);
     for (const std::string &symbol : unknown) {
       known.try_emplace(symbol, 1);
-      Dimension made = {symbol, name, i, {}, {}};
+      Dimension made = {symbol, name, i, {}, {}, {}};
       if (symbolOf(size) == symbol)
         made.hint = size.hint;
+      else
+        made.derived = textOf(size);
       if (auto it = program.ranges.find(symbol); it != program.ranges.end())
         made.range = it->second;
       open.push_back(std::move(made));
     }
   });
   return open;
-}
-
-/// SymPy's text for people: "Mul(Integer(2), Symbol('s0', integer=True))" is
-/// "Mul(2, s0)".
-static std::string textOf(const Size &size) {
-  if (size.number)
-    return std::to_string(*size.number);
-  std::string made;
-  for (llvm::StringRef text = size.expression; !text.empty();) {
-    bool isSymbol = text.consume_front("Symbol(");
-    if (isSymbol || text.consume_front("Integer(")) {
-      auto [inside, rest] = text.split(')');
-      made += inside.split(',').first.trim(" '\"").str();
-      text = rest;
-      continue;
-    }
-    made += text.front();
-    text = text.drop_front();
-  }
-  return made;
 }
 
 static std::string typeOf(const Program &program, const std::string &name) {

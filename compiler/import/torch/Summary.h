@@ -14,8 +14,10 @@ struct Dimension {
   size_t dim = 0;    ///< where that input has it
   std::optional<int64_t> hint;
   Range range;
+  std::string derived; ///< what the dimension is, if more than the symbol
 
-  /// "5 when it was exported, at least 2 and at most 64"; may be empty.
+  /// "5 when it was exported, at least 2 and at most 64"; may be empty. Of a
+  /// derived one: "2*s0, s0 at least 2".
   std::string facts() const;
 };
 
