@@ -190,6 +190,46 @@ class ChangesTest(unittest.TestCase):
             lambda net: nn.utils.parametrizations.weight_norm(net.a), "'a'"
         )
 
+    def train(self, net, steps):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            net(self.x).square().mean().backward()
+            optimizer.step()
+
+    def test_memory_that_processes_share(self):
+        self.train(self.mine, 2), self.train(self.plain, 2)
+        self.changed(
+            lambda net: net.share_memory(), "'a.weight' is in memory that proc"
+        )
+        self.train(self.mine, 3), self.train(self.plain, 3)
+        self.compare(fallback=False)  # said once
+        self.assertTrue(self.mine.a.weight.is_shared())
+        # Compiled again it has memory of its own.
+        tandem.torch.optimize(self.mine, (self.x,))
+        self.train(self.mine, 3), self.train(self.plain, 3)
+        self.compare(fallback=False)
+
+    def test_storage_that_is_moved(self):
+        # As share_memory() does, whatever the storage is.
+        net = tandem.torch.Compiled(
+            tandem.compile(nn.Linear(6, 3), (self.x,)), device="cpu"
+        )
+        for _ in range(3):
+            want = nn.functional.linear(self.x, net.weight, net.bias)
+            torch.testing.assert_close(net(self.x), want)
+            net.share_memory()
+            with torch.no_grad():
+                net.weight.mul_(2)
+
+    def test_a_weight_that_is_turned(self):
+        # The same memory, read otherwise.
+        self.changed(
+            lambda net: setattr(net.c.weight, "data", net.c.weight.data.T),
+            "",
+            fallback=False,
+        )
+
     def test_refusing(self):
         tandem.torch.optimize(self.mine, (self.x,), fallback="refuse")
         self.mine.b[1] = nn.Tanh()

@@ -73,7 +73,9 @@ class Core:
             raise UnsupportedError("the model's backward writes to its arguments")
         #: The tensors of PyTorch by the model's names.
         self.tensors: Dict[str, torch.Tensor] = {}
-        self._views: Dict[str, torch.Tensor] = {}
+        # Where the model has them. A view would not do: share_memory() moves
+        # its storage, and with it the view.
+        self._addresses: Dict[str, int] = {}
         # Where a module keeps each of them.
         self._places: Dict[str, Tuple[Dict[str, Any], str]] = {}
         self._device = torch.device(
@@ -102,12 +104,14 @@ class Core:
                 f"{list(tensor.shape)} on {tensor.device}: compile it again"
             )
         self._order()
-        self.model.set(name, exchange.of_torch(tensor.detach()))
+        # It may be the model's own memory, read in another order.
+        value = tensor.detach().contiguous()
+        self.model.set(name, exchange.of_torch(value))
         view = self.model.tensor(name).torch()
         with torch.no_grad():
             tensor.data = view
         self.tensors[name] = tensor
-        self._views[name] = view
+        self._addresses[name] = view.data_ptr()
 
     def adopt(self, name: str, module: torch.nn.Module) -> None:
         """Binds the parameter or buffer of a module."""
@@ -133,13 +137,31 @@ class Core:
 
     def rebind(self) -> None:
         """Takes over tensors that show other memory since, as after
-        `module.to`, `param.data = ...` or a new Parameter."""
+        `module.to`, `share_memory`, `param.data = ...` or a new Parameter."""
         for name, (place, last) in self._places.items():
             if place.get(last) is not self.tensors[name]:
                 self.bind(name, place[last])
         for name, tensor in self.tensors.items():
-            if tensor.data_ptr() != self._views[name].data_ptr():
+            if self._moved(name, tensor):
                 self.bind(name, tensor)
+
+    def _moved(self, name: str, tensor: torch.Tensor) -> bool:
+        return (
+            tensor.data_ptr() != self._addresses[name]
+            or not tensor.is_contiguous()
+        )
+
+    def shared(self) -> Optional[str]:
+        """A tensor that was moved into memory that processes share, in words."""
+        for name, (place, last) in self._places.items():
+            tensor = place[last]
+            if (
+                self._moved(name, tensor)
+                and tensor.device.type == "cpu"
+                and tensor.is_shared()
+            ):
+                return f"'{name}' is in memory that processes share"
+        return None
 
     def missing(self) -> Optional[str]:
         """A parameter or buffer that its module has no more, in words."""

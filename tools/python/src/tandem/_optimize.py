@@ -134,7 +134,11 @@ class _Forward:
                 f"a hook is registered on an inner {type(inner).__name__}, "
                 "whose calls are compiled in"
             )
-        reason = self._unchanged.why_not() or self.core.missing()
+        reason = (
+            self._unchanged.why_not()
+            or self.core.missing()
+            or self.core.shared()
+        )
         if reason is not None:
             return reason
         if torch.is_autocast_enabled(self.core._device.type):
