@@ -516,6 +516,63 @@ class CompileTest(unittest.TestCase):
             out = tandem.Step(artifact).evaluate(x)
             torch.testing.assert_close(out.output, net(x).detach())
 
+    def test_operators_that_are_not_known_are_taken_apart(self):
+        class Triplets(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = torch.nn.Linear(3, 4)
+                self.norm = torch.nn.BatchNorm1d(4)
+
+            def forward(self, x, y):
+                h = self.norm(self.inner(x))
+                other = h.roll(1, 0)
+                loss = torch.nn.functional.triplet_margin_loss(h, other, y)
+                return {"loss": loss, "rows": h.rot90(1, (0, 1))}
+
+        torch.manual_seed(0)
+        net = Triplets()
+        x, y = torch.randn(5, 3), torch.randn(5, 4)
+        nets = [copy.deepcopy(net), tandem.torch.optimize(net, (x, y))]
+        step = tandem.Step(
+            tandem.compile(nets[0], (x, y), loss="loss", optimizer="sgd:lr=0.1")
+        )
+        want, got = [n(x, y) for n in nets]
+        torch.testing.assert_close(step(x, y).loss, want["loss"].detach())
+        torch.testing.assert_close(got, want)
+        for out in (want, got):
+            (out["loss"] + out["rows"].square().sum()).backward()
+        for a, b in zip(nets[0].parameters(), nets[1].parameters()):
+            torch.testing.assert_close(b.grad, a.grad, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            nets[1].norm.running_mean, nets[0].norm.running_mean
+        )
+
+    def test_what_is_refused_after_all_is_said_of_the_operators_written(self):
+        class Wide(torch.nn.Module):
+            def forward(self, x):
+                return torch.logspace(0, 1, 4).sum() + x.nonzero().sum()
+
+        with self.assertRaisesRegex(
+            tandem.UnsupportedError, "'aten.logspace'(.|\n)*run_decompositions"
+        ):
+            tandem.compile(Wide(), (torch.ones(2),))
+
+    def test_two_parameters_on_one_storage_are_no_tied_one(self):
+        def net():
+            return torch.nn.Sequential(
+                torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+            )
+
+        x = torch.randn(2, 3)
+        two = net()
+        two[1].weight.data = two[0].weight.data
+        with self.assertRaisesRegex(tandem.UnsupportedError, "two parameters"):
+            tandem.compile(two, (x,))
+        one = net()
+        one[1].weight = one[0].weight
+        step = tandem.Step(tandem.compile(one, (x,)))
+        one.load_state_dict(step.state_dict("torch"))
+
     def test_mistakes(self):
         with self.assertRaisesRegex(tandem.UsageError, "example"):
             tandem.compile(torch.nn.Linear(3, 2))

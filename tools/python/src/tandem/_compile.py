@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import _cache
 from ._artifact import Artifact
-from ._errors import UsageError, level_of_caller
+from ._errors import UnsupportedError, UsageError, level_of_caller
 from ._program import Progress, find_program, run
 
 __all__ = ["CompilerWarning", "compile", "help_of"]
@@ -39,6 +39,10 @@ _NOT_CACHED = {
 }
 
 
+# What an importer says of an operator that it has not.
+_UNKNOWN_OPERATOR = "unsupported: the operator '"
+
+
 class CompilerWarning(UserWarning):
     """A warning of the compiler, with its place in the model."""
 
@@ -55,6 +59,9 @@ class Source:
     what: str
     initial: Optional[Mapping[str, Any]] = None
     options: Dict[str, Any] = field(default_factory=dict)
+    #: Makes the same model of other operators, for one whose own are not
+    #: supported.
+    again: Optional[Callable[[], "Source"]] = None
 
 
 def _text(value: Any) -> str:
@@ -225,6 +232,26 @@ def compile_source(
     cache: bool = True,
 ) -> Artifact:
     """Compiles what became of a model, with the options `given`."""
+    try:
+        return _compile_once(source, dict(given), output, progress, cache)
+    except UnsupportedError as error:
+        if source.again is None or _UNKNOWN_OPERATOR not in error.text:
+            raise
+        # That of the operators which the model was written with stays.
+        try:
+            other = source.again()
+            return _compile_once(other, dict(given), output, progress, cache)
+        except Exception:
+            raise error from None
+
+
+def _compile_once(
+    source: Source,
+    given: Dict[str, Any],
+    output: Union[str, "os.PathLike[str]", None],
+    progress: Progress,
+    cache: bool,
+) -> Artifact:
     given.update(source.options)
     line = options_of(given)
     program = find_program()

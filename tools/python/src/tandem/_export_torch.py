@@ -83,8 +83,15 @@ def _digest(path: Path) -> bytes:
     return digest.digest()
 
 
-def source_of_program(program: Any, name: str, initial: Mapping[str, Any]) -> Source:
-    """An exported program as what is compiled."""
+def source_of_program(
+    program: Any,
+    name: str,
+    initial: Mapping[str, Any],
+    *,
+    is_decomposed: bool = False,
+) -> Source:
+    """An exported program as what is compiled. With operators that are not
+    supported it is compiled once more of those that they are made of."""
     # It is read twice, for its digest and by the compiler, and is gone with the
     # source.
     folder = tempfile.mkdtemp(prefix="tandem-")
@@ -95,8 +102,21 @@ def source_of_program(program: Any, name: str, initial: Mapping[str, Any]) -> So
         return path
 
     source = Source(write, _digest(path), name, initial)
+    if not is_decomposed:
+        source.again = lambda: source_of_program(
+            _decomposed(program), name, initial, is_decomposed=True
+        )
     weakref.finalize(source, shutil.rmtree, folder, True)
     return source
+
+
+def _decomposed(program: Any) -> Any:
+    """The program of fewer operators, with the names of its outputs."""
+    made = program.run_decompositions()
+    for old, new in zip(program.module_call_graph, made.module_call_graph):
+        if old.signature is not None and new.signature is not None:
+            new.signature.out_spec = old.signature.out_spec
+    return made
 
 
 def source_of_module(
