@@ -169,6 +169,21 @@ class WrapTest(unittest.TestCase):
 
         assert_close(loss(compiled), loss(function))
 
+    def test_a_loop_without_a_gradient_runs_forward(self):
+        def function(p, x):
+            return jax.lax.while_loop(
+                lambda c: jnp.abs(c[0]).sum() < 100.0,
+                lambda c: (c[0] * p + x, c[1] + 1),
+                (x, 0),
+            )
+
+        args = (jnp.float32(1.5), jnp.arange(3.0))
+        compiled = tandem.jax.wrap(function)
+        assert_close(compiled(*args), function(*args))
+        assert_close(jax.jit(compiled)(*args), function(*args))
+        with self.assertRaisesRegex(tandem.UnsupportedError, "no gradient"):
+            jax.grad(lambda p: compiled(p, args[1])[0].sum())(args[0])
+
     def test_gradients_of_some_results(self):
         def function(x):
             return jnp.tanh(x), jnp.exp(x)

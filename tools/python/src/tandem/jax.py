@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, TypeVar
+from typing import (
+    Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar,
+)
 
 import jax
 import jax.numpy as jnp
@@ -148,14 +150,21 @@ class _Pair:
             made, rest = forward(*leaves)
             return (*made, *rest)
 
-        self._forward = _Program(both, avals, name, **how)
         rest = iter(values)
         held = [avals[i] if i >= 0 else next(rest) for i in self._saved]
         cotangents = [self._outputs[i] for i in floats]
-        self._backward = (
-            _Program(backward, (held, cotangents), f"{name}_backward", **how)
-            if trains and floats
-            else None
+        self._backward = None
+        #: Why there is no gradient (a loop that runs until data says so).
+        self._refusal: Optional[UnsupportedError] = None
+        try:
+            if trains and floats:
+                self._backward = _Program(
+                    backward, (held, cotangents), f"{name}_backward", **how
+                )
+        except UnsupportedError as error:
+            self._refusal = error
+        self._forward = _Program(
+            flat if self._refusal else both, avals, name, **how
         )
         self.call = jax.custom_vjp(self._primal)
         self.call.defvjp(self._fwd, self._bwd)
@@ -164,6 +173,11 @@ class _Pair:
         return tuple(self._forward(*leaves)[: self._count])
 
     def _fwd(self, *leaves: Any) -> Tuple[Any, Any]:
+        if self._refusal is not None:
+            raise UnsupportedError(
+                f"the function has no gradient: {self._refusal}",
+                text=self._refusal.text,
+            ) from self._refusal
         made = self._forward(*leaves)
         rest = iter(made[self._count :])
         held = [leaves[i] if i >= 0 else next(rest) for i in self._saved]
@@ -199,7 +213,9 @@ def wrap(
         loss, grads = jax.value_and_grad(f)(params, x)
 
     The function is pure, of arrays or trees of them; arguments of integers have
-    no gradient. The gradient is JAX's own rule (jax.vjp), compiled for the CPU.
+    no gradient. A function whose gradient JAX or the compiler refuses (of a
+    `while_loop` that runs until data says so) runs forward, and is an
+    UnsupportedError where it is differentiated. The gradient is JAX's own rule (jax.vjp), compiled for the CPU.
     `jax.jit`, `jax.grad` and `jax.vjp` go through; `jax.vmap` calls the programs
     once for each element; forward mode and second derivatives are JAX's error.
     `options` are those of `tandem compile`.
