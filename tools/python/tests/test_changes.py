@@ -50,6 +50,89 @@ class Tanh(nn.Linear):
         return super().forward(x).tanh()
 
 
+class Writes(nn.Module):
+    """A forward that counts its calls, in eval() too."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("last", torch.zeros(8, 6))
+
+    def forward(self, x):
+        self.calls += 1
+        self.last.copy_(x)
+        return self.fc(x) * self.calls
+
+
+class Doubles(nn.Module):
+    """A forward that asks for its mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+        self.norm = nn.BatchNorm1d(3)
+        self.drop = nn.Dropout()
+
+    def forward(self, x):
+        x = self.norm(self.fc(x))
+        return x * 2 if self.training else self.drop(x)
+
+
+class EvalTest(unittest.TestCase):
+    def pair(self, kind, mode=True):
+        torch.manual_seed(0)
+        self.x = torch.randn(8, 6)
+        mine = kind().train(mode)
+        plain = copy.deepcopy(mine)
+        tandem.torch.optimize(mine, (self.x,))
+        return mine, plain
+
+    def compare(self, mine, plain, calls=3):
+        for i in range(calls):
+            torch.testing.assert_close(
+                mine(self.x + i), plain(self.x + i), atol=1e-5, rtol=1e-4
+            )
+            for u, v in zip(mine.buffers(), plain.buffers()):
+                torch.testing.assert_close(u, v)
+
+    def test_buffers_that_forwards_write_in_eval(self):
+        for context in (torch.no_grad, torch.inference_mode):
+            mine, plain = self.pair(Writes)
+            with context():
+                self.compare(mine, plain)
+                mine.eval(), plain.eval()
+                with self.assertWarnsRegex(
+                    FallbackWarning, r"writes to 'calls' in eval\(\)"
+                ):
+                    self.compare(mine, plain)
+                mine.train(), plain.train()
+                self.compare(mine, plain)
+
+    def test_buffers_of_a_module_compiled_in_eval(self):
+        mine, plain = self.pair(Writes, mode=False)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", FallbackWarning)
+            self.compare(mine, plain)
+
+    def test_a_forward_that_is_another_in_eval(self):
+        mine, plain = self.pair(Doubles)
+        mine.eval(), plain.eval()
+        with torch.no_grad():
+            with self.assertWarnsRegex(FallbackWarning, "something else in eval"):
+                self.compare(mine, plain)
+
+    def test_refusing_in_eval(self):
+        mine, _ = self.pair(Doubles)
+        tandem.torch.optimize(mine, (self.x,), fallback="refuse").eval()
+        with torch.no_grad():
+            for _ in range(2):
+                with self.assertRaisesRegex(
+                    tandem.UnsupportedError, "something else in eval"
+                ):
+                    mine(self.x)
+
+
 class ChangesTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)

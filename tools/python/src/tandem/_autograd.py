@@ -145,6 +145,14 @@ class Core:
             if self._moved(name, tensor):
                 self.bind(name, tensor)
 
+    def versions(self) -> Dict[str, Tuple[int, int]]:
+        """What tells of each parameter and buffer of the module whether it was
+        written or replaced."""
+        return {
+            name: (id(place.get(last)), getattr(place.get(last), "_version", 0))
+            for name, (place, last) in self._places.items()
+        }
+
     def _moved(self, name: str, tensor: torch.Tensor) -> bool:
         return (
             tensor.data_ptr() != self._addresses[name]

@@ -34,6 +34,7 @@ class _Forward:
         example: Any,
         structure: Any,
         fallback: str,
+        tolerance: float,
     ) -> None:
         self.module = module
         self.core = core
@@ -89,7 +90,10 @@ class _Forward:
             )
         ]
         self._unchanged = Unchanged(module)
+        self._evaluate_differs: Optional[str] = None
+        self._tolerance = tolerance
         self._modes = self._training()
+        self._evaluate_is_checked = not any(self._modes)
         # Trees are taken apart where there are some.
         self._plain = not example[1] and all(
             isinstance(v, torch.Tensor) for v in example[0]
@@ -202,7 +206,8 @@ class _Forward:
                     )
                 evaluates = True
             elif not any(modes) and not needs:
-                evaluates = True
+                # Compiled in eval(), forward is evaluate, and writes buffers.
+                evaluates = not self.core.writes
         if reason is None and needs:
             reason = self._ungraded(leaves)
         if reason is not None:
@@ -213,11 +218,48 @@ class _Forward:
             if value is not None
         }
         core = self.core
-        if evaluates:
-            order = core.model.program("evaluate").outputs
-            made = dict(zip(order, core.evaluate(inputs)))
-        else:
-            made = dict(zip(core.program.outputs, core.train(inputs)))
+        if evaluates and not self._evaluate_is_checked:
+            return self._check_evaluate(inputs, args, kwargs)
+        if evaluates and self._evaluate_differs is not None:
+            return self._eager(self._evaluate_differs, args, kwargs)
+        made = self._evaluate(inputs) if evaluates else dict(
+            zip(core.program.outputs, core.train(inputs))
+        )
+        return self._result(made)
+
+    def _evaluate(self, inputs: Mapping[str, torch.Tensor]) -> Dict[str, Any]:
+        order = self.core.model.program("evaluate").outputs
+        return dict(zip(order, self.core.evaluate(inputs)))
+
+    def _check_evaluate(
+        self, inputs: Mapping[str, torch.Tensor], args: Any, kwargs: Any
+    ) -> Any:
+        """The first call in eval() of what was compiled in train(): PyTorch's
+        own, to which `evaluate` is compared. That is the graph of train() with
+        dropout off and statistics fixed; what else a forward does otherwise in
+        eval(), and what it writes there, does not follow from it."""
+        made = self._evaluate(inputs)
+        before = self.core.versions()
+        out = type(self.module).forward(self.module, *args, **kwargs)
+        after = self.core.versions()
+        written = [n for n in before if before[n] != after[n]]
+        leaves, spec = torch.utils._pytree.tree_flatten(out)
+        if written:
+            self._evaluate_differs = f"its forward writes to '{written[0]}' in eval()"
+        elif spec != self._out_spec or not all(
+            _alike(value if name is None else made[name], leaf, self._tolerance)
+            for (name, value), leaf in zip(self._results, leaves)
+        ):
+            self._evaluate_differs = (
+                "its forward does something else in eval() than in train() "
+                "with dropout off and statistics fixed"
+            )
+        self._evaluate_is_checked = True
+        if self._evaluate_differs is not None:
+            self._say(self._evaluate_differs)
+        return out
+
+    def _result(self, made: Mapping[str, Any]) -> Any:
         results = [
             value if name is None else made[name]
             for name, value in self._results
@@ -225,6 +267,10 @@ class _Forward:
         return torch.utils._pytree.tree_unflatten(results, self._out_spec)
 
     def _eager(self, reason: str, args: Any, kwargs: Any) -> Any:
+        self._say(reason)
+        return type(self.module).forward(self.module, *args, **kwargs)
+
+    def _say(self, reason: str) -> None:
         what = f"{type(self.module).__name__}: {reason}"
         if self._fallback == "refuse":
             raise UnsupportedError(what)
@@ -235,7 +281,6 @@ class _Forward:
                 FallbackWarning,
                 stacklevel=level_of_caller(),
             )
-        return type(self.module).forward(self.module, *args, **kwargs)
 
     def __deepcopy__(self, memo: Any) -> Any:
         # The copy of a module is PyTorch's own, with parameters of its own.
@@ -249,6 +294,25 @@ class _Forward:
             "an optimized module cannot be pickled: save its state_dict(), or "
             "call tandem.torch.restore(module) before"
         )
+
+
+def _alike(a: Any, b: Any, tolerance: float) -> bool:
+    """Whether two results are one but for rounding."""
+    if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
+        return type(a) is type(b) and bool(a == b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if not (b.is_floating_point() or b.is_complex()):
+        # Where two are nearly as large, another one may be the largest.
+        return a.numel() == 0 or float((a == b).float().mean()) >= 0.9
+    if a.dtype in (torch.bfloat16, torch.float16):
+        tolerance = max(tolerance, 0.1)
+    there = b.isfinite()
+    if not torch.equal(a.isfinite(), there):
+        return False
+    error = (a - b)[there].abs()
+    largest = b[there].abs()
+    return error.numel() == 0 or bool(error.max() <= tolerance * largest.max() + 1e-6)
 
 
 def optimize(
@@ -340,7 +404,9 @@ def optimize(
         else:
             core.adopt(name, module)
     module.__dict__["forward"] = _Forward(
-        module, core, program, example, structure, fallback
+        module, core, program, example, structure, fallback,
+        # Of bf16 three digits are right at best, and fewer of many products.
+        0.1 if options.get("amp") else 1e-3,
     )
     return module
 
