@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 import torch
 
 from . import _exchange as exchange
+from ._artifact import Artifact
 from ._errors import UnsupportedError, UsageError
 from ._exchange import Tensor
 from ._model import Context, Model
@@ -30,9 +31,15 @@ class Core:
     the next forward reads, and what a forward writes to a buffer is seen in it.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, seed: Optional[int] = None) -> None:
         self.model = model
         artifact = model.artifact
+        self._seed = 0 if seed is None else seed % (1 << 63)
+        #: Of each program the states of random numbers that it reads.
+        self._random = {
+            program: _random_states(artifact, program)
+            for program in artifact.programs
+        }
         self._values = {v.name: v for v in artifact.values}
         for name in ("forward", "backward"):
             artifact.program(name)
@@ -183,6 +190,21 @@ class Core:
             stream = torch.cuda.current_stream(self._device).cuda_stream
             self.model.use_stream(stream)
 
+    def _draw(self, program: str) -> None:
+        """Begins a program's random numbers with one of PyTorch's generator, so
+        that torch.manual_seed, fork_rng and checkpoint reach them: numbers of a
+        stream of their own would be others where a forward is repeated."""
+        on_gpu = self._device.type == "cuda"
+        # What is captured goes on by itself in each replay.
+        if on_gpu and torch.cuda.is_current_stream_capturing():
+            return
+        for name in self._random[program]:
+            drawn = int(torch.empty((), dtype=torch.int64, device="cpu").random_())
+            state = torch.tensor([drawn ^ self._seed, 0], device="cpu")
+            if on_gpu:  # in the order of the stream, which nobody waits for
+                state = state.to(self._device, non_blocking=True)
+            self.model.set(name, exchange.of_torch(state))
+
     def _outputs(self) -> Dict[str, Tensor]:
         return {name: exchange.empty() for name in self.program.outputs}
 
@@ -200,6 +222,7 @@ class Core:
         """The outputs as after `eval()`."""
         self.rebind()
         self._order()
+        self._draw("evaluate")
         program = self.model.program("evaluate")
         outputs = {name: exchange.empty() for name in program.outputs}
         given = {
@@ -245,6 +268,7 @@ class Core:
     ) -> Tuple[torch.Tensor, ...]:
         """Runs `forward`; with a list to `keep` the context in."""
         self._order()
+        self._draw("forward")
         given = {
             n: exchange.of_torch(inputs[n], True) for n in self.program.inputs
         }
@@ -348,6 +372,18 @@ class _Refuse(torch.autograd.Function):
             "the gradients of a compiled module cannot be differentiated: "
             "second derivatives (create_graph) need PyTorch's own module"
         )
+
+
+def _random_states(artifact: Artifact, program: str) -> List[str]:
+    slots = artifact.program(program)
+    read = {b["index"] for b in slots["buffers"] if b["in"] == "argument"}
+    return [
+        slot["name"]
+        for index, slot in enumerate(slots["arguments"])
+        if slot["role"] == "state"
+        and index in read
+        and (artifact.states[slot["name"]].init or {}).get("kind") == "seed"
+    ]
 
 
 def seed_of(seed: Optional[int]) -> int:

@@ -340,8 +340,10 @@ def optimize(
     `args` and `kwargs` are examples; inputs whose gradient is wanted must
     require grad in them. The module is compiled in the mode that it is in. In
     `eval()` without gradients the program `evaluate` runs. `options` are those
-    of `tandem compile` (`amp="bf16"`). `seed` is that of dropout, which draws
-    other numbers than PyTorch; without it, torch.initial_seed().
+    of `tandem compile` (`amp="bf16"`). Dropout begins with
+    a number of PyTorch's generator on each call, so that torch.manual_seed and
+    checkpoints reach it, and draws other numbers than PyTorch from there;
+    another `seed` draws others again.
 
     What the programs cannot do is PyTorch's own forward, with a
     FallbackWarning once for each reason, or an UnsupportedError
@@ -393,7 +395,7 @@ def optimize(
         threads=threads,
         seed=seed_of(seed),
     )
-    core = Core(model)
+    core = Core(model, seed)
     names = [n for n in model.values if not artifact.is_training_state(n)]
     tensors = module.state_dict(keep_vars=True)
     unused = _unused(program)

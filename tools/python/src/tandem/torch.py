@@ -51,7 +51,7 @@ class Compiled(torch.nn.Module):
         step = Step(
             artifact, params, device=device, threads=threads, seed=seed_of(seed)
         )
-        core = Core(step._model)
+        core = Core(step._model, seed)
         for name, spec in core.model.values.items():
             if core.model.artifact.is_training_state(name):
                 continue
