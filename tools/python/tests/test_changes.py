@@ -133,6 +133,21 @@ class EvalTest(unittest.TestCase):
                     mine(self.x)
 
 
+class NothingTest(unittest.TestCase):
+    def test_what_has_no_gradient(self):
+        x = torch.randn(2, 3)
+        for net in (nn.ReLU(), nn.Linear(3, 3).requires_grad_(False)):
+            with self.assertRaisesRegex(
+                tandem.UsageError, "no result of (ReLU|Linear) has a gradient"
+            ):
+                tandem.torch.optimize(net, (x,))
+            self.assertNotIn("forward", vars(net))
+        x.requires_grad_()
+        net = tandem.torch.optimize(nn.ReLU(), (x,), fallback="refuse")
+        (grad,) = torch.autograd.grad(net(x).sum(), x)
+        torch.testing.assert_close(grad, (x > 0).float())
+
+
 class ChangesTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)

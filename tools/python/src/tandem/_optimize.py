@@ -389,6 +389,13 @@ def optimize(
     artifact = compile_source(
         source, dict(options), progress=progress, cache=cache
     )
+    if "backward" not in artifact.programs:
+        raise UsageError(
+            f"no result of {type(module).__name__} has a gradient: none of its "
+            "parameters that the results follow from requires grad, and no "
+            "example does. Give an example that requires grad; for inference "
+            "alone, tandem.compile(module, args, inference=True) and tandem.Step"
+        )
     model = Model(
         artifact,
         device="cpu" if device is None else f"cuda:{device.index or 0}",
