@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"in-place", {}}, Case{"tied", {}}, Case{"frozen", {}},
                     Case{"operators", {}}, Case{"experts", {}},
                     Case{"ends", {}}, Case{"samples", {}}, Case{"spectral", {}},
-                    Case{"random", {}},
+                    Case{"random", {}}, Case{"distances", {}},
                     // The layout before PyTorch 2.8.
                     Case{"tied-2.6", {}}, Case{"cnn-2.6", {{"s1", 4}}},
                     Case{"frozen-2.7", {}},

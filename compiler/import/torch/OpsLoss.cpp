@@ -55,7 +55,36 @@ static LogicalResult nll(Node &node) {
               {node.attr("ignore_index", ignored)});
 }
 
+static LogicalResult triplet(Node &node) {
+  Expr anchor = node.value("anchor"), positive = node.value("positive");
+  Expr negative = node.value("negative");
+  if (!anchor || !positive || !negative)
+    return failure();
+  return node.result(node.make("triplet_margin_loss",
+                               {anchor, positive, negative},
+                               {node.attr("reduction", reduction(node)),
+                                node.attr("margin", node.number("margin", 1)),
+                                node.attr("p", node.number("p", 2)),
+                                node.attr("eps", node.number("eps", 1e-6)),
+                                node.attr("swap", node.flag("swap", false))}));
+}
+
+static LogicalResult cosineEmbedding(Node &node) {
+  Expr a = node.value("input1"), b = node.value("input2");
+  Expr target = node.value("target");
+  if (!a || !b || !target)
+    return failure();
+  // Labels are 1 and -1, and may be integers.
+  target = node.cast(target, a.type().getElementType());
+  return node.result(
+      node.make("cosine_embedding_loss", {a, b, target},
+                {node.attr("reduction", reduction(node)),
+                 node.attr("margin", node.number("margin", 0))}));
+}
+
 void torch::addLossOps(OpTable &table) {
+  table.add("triplet_margin_loss", triplet);
+  table.add("cosine_embedding_loss", cosineEmbedding);
   table.add("cross_entropy_loss", [](Node &node) {
     return loss(
         node, "cross_entropy_loss", {"weight"},

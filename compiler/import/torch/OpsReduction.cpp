@@ -180,6 +180,21 @@ static LogicalResult distances(Node &node) {
   return node.result(a && b ? node.make("cdist", {a, b}, p) : Expr());
 }
 
+/// The norm of x1 - x2 + eps over the last dimension.
+static LogicalResult pairDistance(Node &node) {
+  Expr a = node.value("x1"), b = node.value("x2");
+  if (!a || !b)
+    return failure();
+  Expr apart = node.make("add_scaled", {a, b}, node.attr("alpha", -1.0));
+  if (!apart || apart.rank() == 0)
+    return node.failed() ? failure() : node.unsupported("of numbers");
+  return node.result(
+      node.make("norm", (apart + node.number("eps", 1e-6)).value,
+                {node.attr("p", node.number("p", 2)),
+                 node.attr("dim", List{apart.rank() - 1}),
+                 node.attr("keepdim", node.flag("keepdim", false))}));
+}
+
 static LogicalResult similarity(Node &node) {
   Expr a = node.value("x1"), b = node.value("x2");
   if (!a || !b)
@@ -279,6 +294,7 @@ void torch::addReductionOps(OpTable &table) {
   table.add("sort argsort", sorted);
   table.add("topk kthvalue", topk);
   table.add("_cdist_forward cdist pdist _pdist_forward", distances);
+  table.add("pairwise_distance", pairDistance);
   table.add("cosine_similarity", similarity);
   table.add("diff", differences);
   table.add("histc", histogram);

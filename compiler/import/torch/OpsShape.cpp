@@ -81,6 +81,59 @@ static LogicalResult roll(Node &node) {
   return apply(node, "roll", list);
 }
 
+/// Quarter turns: flips, and what stands across.
+static LogicalResult rot90(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  List plane = node.integers("dims", {0, 1});
+  if (plane.size() != 2 || x.rank() < 2)
+    return node.error("expected two dimensions");
+  for (int64_t &d : plane)
+    d += d < 0 ? x.rank() : 0;
+  int64_t turns = ((node.integer("k", 1) % 4) + 4) % 4;
+  if (turns == 0)
+    return node.result(x);
+  List flipped = turns == 1   ? List{plane[1]}
+                 : turns == 2 ? plane
+                              : List{plane[0]};
+  x = node.make("flip", x.value, node.attr("dim", flipped));
+  if (turns == 2 || !x)
+    return node.result(x);
+  List order;
+  for (int64_t d = 0; d < x.rank(); ++d)
+    order.push_back(d == plane[0] ? plane[1] : d == plane[1] ? plane[0] : d);
+  return node.result(
+      node.make("permute", x.value, node.attr("permutation", order)));
+}
+
+/// [n, groups c, ...] with the two halves of its channels exchanged.
+static LogicalResult channelShuffle(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  int64_t groups = node.integer("groups", 1);
+  if (x.rank() < 2 || groups < 1 || x.dim(1) % groups != 0)
+    return node.error("expected channels that 'groups' divides");
+  List shape(x.shape()), parts = shape, order;
+  parts[1] = x.dim(1) / groups;
+  parts.insert(parts.begin() + 1, groups);
+  for (int64_t d = 0, n = static_cast<int64_t>(parts.size()); d < n; ++d)
+    order.push_back(d == 1 ? 2 : d == 2 ? 1 : d);
+  x = node.make("permute", node.reshape(x, parts).value,
+                node.attr("permutation", order));
+  return node.result(x ? node.reshape(x, shape) : x);
+}
+
+/// Of a matrix its diagonal, of a vector the matrix.
+static LogicalResult diag(Node &node) {
+  Expr x = node.value("self");
+  NamedAttribute offset = node.attr("offset", node.integer("diagonal", 0));
+  return node.result(
+      x ? node.make(x.rank() == 1 ? "diag_embed" : "diagonal", x.value, offset)
+        : x);
+}
+
 static LogicalResult padded(Node &node) {
   List pad = node.integers("pad", {});
   if (node.has("padding"))
@@ -230,6 +283,9 @@ void torch::addShapeOps(OpTable &table) {
     return apply(node, "flip", node.attr("dim", node.integers("dims")));
   });
   table.add("roll", roll);
+  table.add("rot90", rot90);
+  table.add("channel_shuffle", channelShuffle);
+  table.add("diag", diag);
   table.add("constant_pad_nd pad reflection_pad1d reflection_pad2d "
             "reflection_pad3d replication_pad1d replication_pad2d "
             "replication_pad3d",
