@@ -506,7 +506,7 @@ class CompileTest(unittest.TestCase):
         class Scaled(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.inner = torch.nn.Linear(3, 4)
+                self.inner = torch.nn.Linear(3, 4, bias=False)
                 self.norm = torch.nn.BatchNorm1d(4)
 
             def forward(self, x, y):
