@@ -245,7 +245,8 @@ class ChangesTest(unittest.TestCase):
         self.changed(lambda net: net.sizes.append(3.0), "'sizes' of the Net")
         self.setUp()
         self.changed(
-            lambda net: setattr(net.config, "shift", 2.0), "'config' of the Net"
+            lambda net: setattr(net.config, "shift", 2.0),
+            "'config' of the Net .* compiled: 'shift'",
         )
 
     def test_a_tensor_that_is_an_attribute(self):
@@ -282,6 +283,15 @@ class ChangesTest(unittest.TestCase):
             lambda net: setattr(net.c, "bias", nn.Parameter(torch.ones(3))),
             r"'bias' of 'c' \(Linear\) was None",
         )
+
+    def test_a_parameter_that_requires_grad_again(self):
+        for net in (self.mine, self.plain):
+            net.requires_grad_(False).eval()
+            net(self.x)
+            net.c.weight = nn.Parameter(net.c.weight.detach().clone())
+        with self.assertWarnsRegex(FallbackWarning, "with gradients"):
+            out = self.mine(self.x)
+        self.assertTrue(out.requires_grad)
 
     def test_weight_norm(self):
         self.changed(

@@ -83,6 +83,7 @@ class Core:
         # Where the model has them. A view would not do: share_memory() moves
         # its storage, and with it the view.
         self._addresses: Dict[str, int] = {}
+        self._is_bound = False
         # Where a module keeps each of them.
         self._places: Dict[str, Tuple[Dict[str, Any], str]] = {}
         self._device = torch.device(
@@ -145,12 +146,22 @@ class Core:
     def rebind(self) -> None:
         """Takes over tensors that show other memory since, as after
         `module.to`, `share_memory`, `param.data = ...` or a new Parameter."""
+        if self._is_bound:
+            self._is_bound = False  # until the next look
+            return
         for name, (place, last) in self._places.items():
             if place.get(last) is not self.tensors[name]:
                 self.bind(name, place[last])
         for name, tensor in self.tensors.items():
             if self._moved(name, tensor):
                 self.bind(name, tensor)
+
+    def current(self) -> Dict[str, torch.Tensor]:
+        """The tensors that the module has now, as `unfit` saw them."""
+        if self._is_bound:
+            return self.tensors
+        there = {n: place.get(last) for n, (place, last) in self._places.items()}
+        return {n: t for n, t in there.items() if t is not None}
 
     def versions(self) -> Dict[str, Tuple[int, int]]:
         """What tells of each parameter and buffer of the module whether it was
@@ -166,23 +177,20 @@ class Core:
             or not tensor.is_contiguous()
         )
 
-    def shared(self) -> Optional[str]:
-        """A tensor that was moved into memory that processes share, in words."""
+    def unfit(self) -> Optional[str]:
+        """A parameter or buffer that its module has no more, or that processes
+        share, in words. Knows afterwards whether the next call has to rebind."""
+        self._is_bound = False
+        is_bound = True
         for name, (place, last) in self._places.items():
-            tensor = place[last]
-            if (
-                self._moved(name, tensor)
-                and tensor.device.type == "cpu"
-                and tensor.is_shared()
-            ):
-                return f"'{name}' is in memory that processes share"
-        return None
-
-    def missing(self) -> Optional[str]:
-        """A parameter or buffer that its module has no more, in words."""
-        for name, (place, last) in self._places.items():
-            if place.get(last) is None:
+            tensor = place.get(last)
+            if tensor is None:
                 return f"'{name}' was taken out"
+            if tensor is not self.tensors[name] or self._moved(name, tensor):
+                is_bound = False
+                if tensor.device.type == "cpu" and tensor.is_shared():
+                    return f"'{name}' is in memory that processes share"
+        self._is_bound = is_bound
         return None
 
     def _order(self) -> None:

@@ -138,11 +138,7 @@ class _Forward:
                 f"a hook is registered on an inner {type(inner).__name__}, "
                 "whose calls are compiled in"
             )
-        reason = (
-            self._unchanged.why_not()
-            or self.core.missing()
-            or self.core.shared()
-        )
+        reason = self._unchanged.why_not() or self.core.unfit()
         if reason is not None:
             return reason
         if torch.is_autocast_enabled(self.core._device.type):
@@ -158,7 +154,7 @@ class _Forward:
     def _needs_grad(self, leaves: Sequence[Any]) -> bool:
         return torch.is_grad_enabled() and (
             any(isinstance(v, torch.Tensor) and v.requires_grad for v in leaves)
-            or any(t.requires_grad for t in self.core.tensors.values())
+            or any(t.requires_grad for t in self.core.current().values())
         )
 
     def _ungraded(self, leaves: Sequence[Any]) -> Optional[str]:
@@ -173,7 +169,7 @@ class _Forward:
                     f"'{name}' requires grad, and its example did not: give an "
                     "example that does"
                 )
-        for name, tensor in core.tensors.items():
+        for name, tensor in core.current().items():
             if tensor.requires_grad and core.lacks(name):
                 return f"'{name}' requires grad, and did not when compiled"
         return None

@@ -101,10 +101,12 @@ class Unchanged:
                 if isinstance(value, torch.Tensor):
                     self.tensors[f"{path}.{name}" if path else name] = value
                 elif isinstance(value, (list, dict, set)):
-                    self._boxes[id(value)] = where, value, value.copy()
+                    self._boxes.setdefault(
+                        id(value), (where, value, value.copy())
+                    )
                 elif _has_fields(value):
                     live = vars(value)
-                    self._boxes[id(live)] = where, live, dict(live)
+                    self._boxes.setdefault(id(live), (where, live, dict(live)))
         self._fast = [
             (p.module, p.module.__dict__, p.fields, p.inner, p.sizes, p.kind)
             for p in self._parts
@@ -144,7 +146,8 @@ class Unchanged:
             except Exception:
                 same = False
             if not same and not self._same_box(now, then):
-                return f"{where} has other contents than when compiled"
+                key = self._other_key(now, then)
+                return f"{where} has other contents than when compiled{key}"
         return None
 
     @staticmethod
@@ -154,6 +157,14 @@ class Unchanged:
         if isinstance(now, dict):
             return all(_same(v, then.get(k, _GONE)) for k, v in now.items())
         return all(_same(a, b) for a, b in zip(now, then))
+
+    @staticmethod
+    def _other_key(now: Any, then: Any) -> str:
+        if isinstance(now, dict):
+            for key in {**then, **now}:
+                if not _same(now.get(key, _GONE), then.get(key, _GONE)):
+                    return f": {key!r}"
+        return ""
 
     def _difference(self, part: _Part) -> Optional[str]:
         """What is otherwise in a module; takes over what does not count."""
