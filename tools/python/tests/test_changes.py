@@ -284,6 +284,55 @@ class ChangesTest(unittest.TestCase):
             r"'bias' of 'c' \(Linear\) was None",
         )
 
+    def test_what_was_replaced_keeps_its_elements(self):
+        old = self.mine.c.weight
+        want = old.detach().clone()
+        out, _ = self.mine(self.x), self.plain(self.x)
+        self.changed(
+            lambda net: setattr(net.c, "weight", nn.Parameter(torch.ones(3, 3))),
+            "",
+            fallback=False,
+        )
+        torch.testing.assert_close(old.detach(), want, rtol=0, atol=0)
+        with self.assertRaisesRegex(RuntimeError, "inplace operation"):
+            out.sum().backward()  # by what is gone from the model's memory
+        for net in (self.mine, self.plain):
+            net.zero_grad()
+            net.c.weight = nn.Parameter(want.clone())
+        self.compare(fallback=False)
+
+    def test_transforms_of_functions(self):
+        call = torch.func.functional_call
+        zeros = {n: torch.zeros_like(p) for n, p in self.mine.named_parameters()}
+        named = [dict(n.named_parameters()) for n in (self.mine, self.plain)]
+        with self.assertWarnsRegex(FallbackWarning, "functional_call"):
+            torch.testing.assert_close(
+                call(self.mine, zeros, (self.x,)),
+                call(self.plain, zeros, (self.x,)),
+            )
+        self.compare(fallback=False)  # the parameters are there again
+        self.mine.eval(), self.plain.eval()  # statistics cannot be written
+        with self.assertWarnsRegex(FallbackWarning, "torch.func"):
+            got, want = [
+                torch.func.grad(lambda q: call(net, q, (self.x,)).sum())(p)
+                for net, p in zip((self.mine, self.plain), named)
+            ]
+        torch.testing.assert_close(got, want)
+
+    def test_a_count_is_said_once(self):
+        class Counts(nn.Linear):
+            calls = 0
+
+            def forward(self, x):
+                self.calls += 1
+                return super().forward(x)
+
+        net = tandem.torch.optimize(Counts(6, 3), (self.x,))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            net(self.x[:3]), net(self.x), net(self.x), net(self.x)
+        self.assertEqual(len(said), 2, [str(w.message) for w in said])
+
     def test_a_parameter_that_requires_grad_again(self):
         for net in (self.mine, self.plain):
             net.requires_grad_(False).eval()

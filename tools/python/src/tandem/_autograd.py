@@ -114,12 +114,27 @@ class Core:
         self._order()
         # It may be the model's own memory, read in another order.
         value = tensor.detach().contiguous()
+        self._leave(name, tensor)
         self.model.set(name, exchange.of_torch(value))
         view = self.model.tensor(name).torch()
         with torch.no_grad():
             tensor.data = view
         self.tensors[name] = tensor
         self._addresses[name] = view.data_ptr()
+
+    def _leave(self, name: str, tensor: torch.Tensor) -> None:
+        """Before the model's memory gets another's elements: who showed it until
+        now keeps its own, as what torch.func.functional_call puts back, and a
+        backward that would read it is PyTorch's error."""
+        previous = self.tensors.get(name)
+        if previous is None:
+            return
+        if (
+            previous is not tensor
+            and previous.data_ptr() == self._addresses[name]
+        ):
+            previous.data = previous.detach().clone()
+        torch.autograd.graph.increment_version(previous)
 
     def adopt(self, name: str, module: torch.nn.Module) -> None:
         """Binds the parameter or buffer of a module."""
@@ -188,6 +203,11 @@ class Core:
                 return f"'{name}' was taken out"
             if tensor is not self.tensors[name] or self._moved(name, tensor):
                 is_bound = False
+                if (
+                    isinstance(self.tensors[name], torch.nn.Parameter)
+                    and not isinstance(tensor, torch.nn.Parameter)
+                ):
+                    return f"'{name}' is no Parameter, as in functional_call"
                 if tensor.device.type == "cpu" and tensor.is_shared():
                     return f"'{name}' is in memory that processes share"
         self._is_bound = is_bound

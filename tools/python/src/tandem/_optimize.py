@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import types
 import warnings
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -17,6 +17,12 @@ from ._program import Progress
 from ._unchanged import Unchanged
 
 __all__ = ["FallbackWarning", "optimize", "restore"]
+
+
+# What torch.func transforms now, as vmap and grad.
+_transforms: Callable[[], Any] = getattr(
+    torch._C._functorch, "peek_interpreter_stack", lambda: None
+)
 
 
 class FallbackWarning(UserWarning):
@@ -138,6 +144,8 @@ class _Forward:
                 f"a hook is registered on an inner {type(inner).__name__}, "
                 "whose calls are compiled in"
             )
+        if _transforms() is not None:
+            return "it is called in a transform of torch.func"
         reason = self._unchanged.why_not() or self.core.unfit()
         if reason is not None:
             return reason

@@ -86,6 +86,7 @@ class Unchanged:
         #: Tensors that are attributes, and neither parameters nor buffers.
         self.tensors: Dict[str, torch.Tensor] = {}
         self._forwards: Dict[Any, Any] = {}
+        self._told: Dict[Tuple[str, str], str] = {}
         for path, module in root.named_modules():
             part = _Part(path, module)
             self._parts.append(part)
@@ -194,9 +195,11 @@ class Unchanged:
                 else:
                     fields[name] = now
                 continue
-            return (
+            # A count that each call moves on is one difference, said once.
+            return self._told.setdefault(
+                (part.label, name),
                 f"'{name}' of {part.label} is {_shown(now)}, and was "
-                f"{_shown(then)} when compiled"
+                f"{_shown(then)} when compiled",
             )
         if (len(module._parameters), len(module._buffers)) != part.sizes:
             return f"{part.label} has other parameters or buffers"
