@@ -64,7 +64,8 @@ void GraphTranslator::checkStorage() {
     if (!isNew && owner->second != input.target && changes(found->second))
       problem("'" + input.target + "' and '" + owner->second + "'",
               "unsupported: two parameters that show one storage, and it "
-              "changes; make them one (a.weight = b.weight), or copy the data",
+              "changes; make them one (a.weight = b.weight), copy the data, or "
+              "freeze them",
               true);
   }
 }
