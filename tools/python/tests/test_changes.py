@@ -36,12 +36,14 @@ class Net(nn.Module):
         self.c = nn.Linear(3, 3, bias=False)
         self.twice = False
         self.sizes = [1.0, 2.0]
+        self.table = {"by": {"factor": 1.0}, "kept": [self.a.weight]}
         self.config = types.SimpleNamespace(shift=1.0)
         self.scale = torch.ones(())  # neither parameter nor buffer
 
     def forward(self, x):
         h = self.drop(torch.relu(self.norm(self.a(x)))) * self.scale
         h = self.b(h * 2 if self.twice else h) * sum(self.sizes)
+        h = h * self.table["by"]["factor"]
         return self.c(h) + self.config.shift
 
 
@@ -248,6 +250,36 @@ class ChangesTest(unittest.TestCase):
             lambda net: setattr(net.config, "shift", 2.0),
             "'config' of the Net .* compiled: 'shift'",
         )
+
+        self.setUp()
+        self.changed(
+            lambda net: net.table["by"].update(factor=2.0),
+            "'table' of the Net .* compiled: 'by'",
+        )
+
+    def test_hooks_of_all_modules(self):
+        seen = []
+        hook = nn.modules.module.register_module_forward_hook(
+            lambda module, *rest: seen.append(module)
+        )
+        self.addCleanup(hook.remove)
+        self.compare("hooks of all modules")
+        self.assertIn(self.mine.a, seen)
+
+    def test_parameters_of_compiled_ones(self):
+        net = tandem.torch.Compiled(tandem.compile(nn.Linear(6, 3), (self.x,)))
+        want = net(self.x)
+        zeros = {n: torch.zeros_like(p) for n, p in net.named_parameters()}
+        got = torch.func.functional_call(net, zeros, (self.x,))
+        self.assertFalse(got.any())
+        torch.testing.assert_close(net(self.x), want)
+        net.weight = nn.Parameter(torch.ones(3, 6))
+        torch.testing.assert_close(
+            net(self.x), nn.functional.linear(self.x, net.weight, net.bias)
+        )
+        net.weight = None
+        with self.assertRaisesRegex(tandem.UnsupportedError, "'weight'"):
+            net(self.x)
 
     def test_a_tensor_that_is_an_attribute(self):
         self.changed(lambda net: net.scale.fill_(3.0), "'scale'")

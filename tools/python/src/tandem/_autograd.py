@@ -165,7 +165,9 @@ class Core:
             self._is_bound = False  # until the next look
             return
         for name, (place, last) in self._places.items():
-            if place.get(last) is not self.tensors[name]:
+            if place.get(last) is None:
+                raise UnsupportedError(f"'{name}' was taken out of the module")
+            if place[last] is not self.tensors[name]:
                 self.bind(name, place[last])
         for name, tensor in self.tensors.items():
             if self._moved(name, tensor):

@@ -23,6 +23,9 @@ __all__ = ["FallbackWarning", "optimize", "restore"]
 _transforms: Callable[[], Any] = getattr(
     torch._C._functorch, "peek_interpreter_stack", lambda: None
 )
+_has_global_hooks: Callable[[], bool] = getattr(
+    torch.nn.modules.module, "_has_any_global_hook", lambda: False
+)
 
 
 class FallbackWarning(UserWarning):
@@ -135,6 +138,8 @@ class _Forward:
                     f"'{name}' is {leaf.dtype}{list(leaf.shape)}, and was "
                     f"{shape[1]}{list(shape[0])} when compiled"
                 )
+        if self._hooks and _has_global_hooks():
+            return "hooks of all modules are registered, and inner calls compiled in"
         if any(self._hooks):
             inner = next(
                 m for i, m in enumerate(self._modules[1:])

@@ -33,6 +33,26 @@ def _same(a: Any, b: Any) -> bool:
         return False
 
 
+def _copied(value: Any) -> Any:
+    """Containers anew, what is in them as it is."""
+    if type(value) is dict:
+        return {k: _copied(v) for k, v in value.items()}
+    if type(value) is list:
+        return [_copied(v) for v in value]
+    return value.copy() if isinstance(value, (dict, list, set)) else value
+
+
+def _same_box(now: Any, then: Any) -> bool:
+    """Whether two containers have the same in them, tensors by identity."""
+    if type(now) is not type(then) or not isinstance(now, (dict, list)):
+        return _same(now, then)
+    if len(now) != len(then):
+        return False
+    if isinstance(now, dict):
+        return all(_same_box(v, then.get(k, _GONE)) for k, v in now.items())
+    return all(_same_box(a, b) for a, b in zip(now, then))
+
+
 def _shown(value: Any) -> str:
     if value is _GONE:
         return "not there"
@@ -103,11 +123,14 @@ class Unchanged:
                     self.tensors[f"{path}.{name}" if path else name] = value
                 elif isinstance(value, (list, dict, set)):
                     self._boxes.setdefault(
-                        id(value), (where, value, value.copy())
+                        id(value), (where, value, _copied(value))
                     )
                 elif _has_fields(value):
                     live = vars(value)
-                    self._boxes.setdefault(id(live), (where, live, dict(live)))
+                    self._boxes.setdefault(
+                        id(live),
+                        (where, live, {k: _copied(v) for k, v in live.items()}),
+                    )
         self._fast = [
             (p.module, p.module.__dict__, p.fields, p.inner, p.sizes, p.kind)
             for p in self._parts
@@ -146,24 +169,16 @@ class Unchanged:
                 same = now == then
             except Exception:
                 same = False
-            if not same and not self._same_box(now, then):
+            if not same and not _same_box(now, then):
                 key = self._other_key(now, then)
                 return f"{where} has other contents than when compiled{key}"
         return None
 
     @staticmethod
-    def _same_box(now: Any, then: Any) -> bool:
-        if len(now) != len(then) or isinstance(now, set):
-            return False
-        if isinstance(now, dict):
-            return all(_same(v, then.get(k, _GONE)) for k, v in now.items())
-        return all(_same(a, b) for a, b in zip(now, then))
-
-    @staticmethod
     def _other_key(now: Any, then: Any) -> str:
         if isinstance(now, dict):
             for key in {**then, **now}:
-                if not _same(now.get(key, _GONE), then.get(key, _GONE)):
+                if not _same_box(now.get(key, _GONE), then.get(key, _GONE)):
                     return f": {key!r}"
         return ""
 

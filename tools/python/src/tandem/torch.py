@@ -65,10 +65,9 @@ class Compiled(torch.nn.Module):
             if spec.role == "param":
                 parameter = torch.nn.Parameter(tensor, spec.requires_grad)
                 module.register_parameter(last, parameter)
-                core.bind(name, parameter)
             else:
                 module.register_buffer(last, tensor)
-                core.bind(name, tensor)
+            core.adopt(name, self)
         self.__dict__["_core"] = core
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
