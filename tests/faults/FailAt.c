@@ -33,11 +33,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { kinds = fault_kinds };
-static const char *const names[kinds] = {"memory", "files", "threads"};
+static const char *const names[fault_kinds] = {"memory", "files", "threads"};
 
 struct Counts {
-  _Atomic uint64_t calls[kinds];
+  _Atomic uint64_t calls[fault_kinds];
   _Atomic uint64_t failed;
   /* The first that failed, and the descriptor that it was called with. */
   char call[16];
@@ -46,7 +45,7 @@ struct Counts {
 
 static struct Counts own, *counts = &own;
 static atomic_int isCounting;
-static enum fault_kind failing = kinds;
+static enum fault_kind failing = fault_kinds;
 static uint64_t failAt;
 static int goesOn;
 static _Atomic int64_t blocks;
@@ -80,7 +79,7 @@ static void begin(void) {
   if (fd >= 0)
     close(fd);
   const char *fault = getenv("TANDEM_FAULT");
-  for (int kind = 0; fault && kind < kinds; ++kind) {
+  for (int kind = 0; fault && kind < fault_kinds; ++kind) {
     size_t length = strlen(names[kind]);
     if (strncmp(fault, names[kind], length) == 0 && fault[length] == ':') {
       char *end;
@@ -89,7 +88,7 @@ static void begin(void) {
       goesOn = strcmp(end, ":on") == 0;
     }
   }
-  if (fault && failing == kinds)
+  if (fault && failing == fault_kinds)
     abort(); /* a wrong word must not be a test that finds nothing */
   atomic_store_explicit(&isCounting, 1, memory_order_release);
 }
@@ -97,7 +96,7 @@ static void begin(void) {
 void fault_at(enum fault_kind kind, uint64_t n) {
   failing = n ? kind : fault_kinds;
   failAt = n;
-  for (int i = 0; i < kinds; ++i)
+  for (int i = 0; i < fault_kinds; ++i)
     counts->calls[i] = 0;
   counts->failed = 0;
 }
