@@ -109,6 +109,9 @@ for name, side in (("large", 30000), ("long", 100000)):
     with open(name + ".png", "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)))
         file.write(chunk(b"IDAT", zlib.compress(bytes(1 << 20))) + chunk(b"IEND", b""))
+with open("thin.png", "wb") as file:
+    file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 4000, 8, 0, 0, 0, 0)))
+    file.write(chunk(b"IDAT", zlib.compress(bytes(8000))) + chunk(b"IEND", b""))
 data = bytearray(open("own/cat/a.png", "rb").read())
 data[len(data) // 2] ^= 1
 open("changed.png", "wb").write(data)
@@ -117,6 +120,8 @@ cp large.png bad/cat/a.png
 refused "cat/a.png': expected at most 67108864 pixels and .*, but it has 30000 rows of 30000"
 cp long.png bad/cat/a.png
 refused "cat/a.png': .*(exceeds user limit|Invalid IHDR)"
+cp thin.png bad/cat/a.png
+refused "cat/a.png': it has 4000 rows of 1, and with a shorter side of 1000 more than 2.26 pixels" resize=1000
 cp changed.png bad/cat/a.png
 refused "cat/a.png': "
 rm -r bad/*/*

@@ -35,6 +35,8 @@ train() {
     --no-shuffle --force "$@"
 }
 expect 0 'loss 0.864173' train --steps 1
+grep -q "has no optimizer of Tandem's: a step is its program 'forward'" <<<"$out" ||
+  fail "no word of it: $out"
 expect 0 '' train --steps 20
 grep -qE 'loss 0\.[0-7]' <<<"$out" || fail "does not fall: $out"
 expect 0 "params\['w'\]" "$tandem" inspect t.safetensors

@@ -16,29 +16,30 @@ Status Averaged::check(const runtime::Model &model,
     return Status::unsupported("--average while a model is trained by several "
                                "ranks; 'train --steps=0 --params=F' evaluates "
                                "what was saved");
+  const AverageKind &kind = averageKind(average);
   for (const artifact::Value &value : model.manifest().values)
     if (value.role == artifact::Role::Param &&
-        model.manifest().findValue(averageCount(average) + value.name))
+        model.manifest().findValue(std::string(kind.count) + value.name))
       return Status::success();
   return Status::usage("the artifact has no averages " + io::inQuotes(average) +
-                       " of parameters: compile with --" +
-                       (average == averageNames[2] ? "optimizer=" : "") +
-                       average);
+                       " of parameters: compile with " +
+                       std::string(kind.option));
 }
 
 Result<Averaged> Averaged::of(runtime::Model &model,
                               const std::string &average) {
   Averaged averaged(model);
+  const AverageKind &kind = averageKind(average);
   for (const artifact::Value &value : model.manifest().values) {
     if (value.role != artifact::Role::Param ||
-        !model.manifest().findValue(averageCount(average) + value.name))
+        !model.manifest().findValue(std::string(kind.count) + value.name))
       continue;
-    auto count = model.get(averageCount(average) + value.name);
+    auto count = model.get(std::string(kind.count) + value.name);
     if (!count)
       return std::move(count).status();
     if (!(count->at(0) > 0))
       continue;
-    auto mean = model.get(averageState(average) + value.name);
+    auto mean = model.get(std::string(kind.state) + value.name);
     auto param = model.get(value.name);
     if (!mean || !param)
       return std::move(mean ? param : mean).status();

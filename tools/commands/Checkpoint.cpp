@@ -20,18 +20,8 @@
 
 namespace tandem::commands {
 
-/// What the optimizer averages is one of its states.
-static bool isOfOptimizer(std::string_view average) {
-  return average == averageNames[2];
-}
-
-std::string averageState(std::string_view average) {
-  return std::string(average) + (isOfOptimizer(average) ? ".x:" : ":");
-}
-
-std::string averageCount(std::string_view average) {
-  return std::string(average) +
-         (isOfOptimizer(average) ? ".weight_sum:" : "_count:");
+const AverageKind &averageKind(std::string_view name) {
+  return *std::ranges::find(averageKinds, name, &AverageKind::name);
 }
 
 namespace {
@@ -71,10 +61,10 @@ std::string_view paramOf(const Value &value, const Manifest &manifest) {
 bool isAverage(const Value &value, const Manifest &manifest) {
   std::string_view kind = value.name;
   kind = kind.substr(0, kind.find(':'));
-  for (std::string_view average : averageNames)
-    if (kind.starts_with(average))
+  for (const AverageKind &average : averageKinds)
+    if (kind.starts_with(average.name))
       for (std::string_view variable : {"", "_count", "_updates"})
-        if (kind.substr(average.size()) == variable)
+        if (kind.substr(average.name.size()) == variable)
           return !paramOf(value, manifest).empty();
   return false;
 }
@@ -178,11 +168,12 @@ void noteFresh(const TensorFiles &files, const Manifest &manifest,
       }))
     notes.emplace_back("does not say how many updates there were: the schedule "
                        "begins with the first");
-  for (std::string_view average : averageNames)
+  for (const AverageKind &average : averageKinds)
     if (lacks([&](const Value &value) {
-          return isAverage(value, manifest) && value.name.starts_with(average);
+          return isAverage(value, manifest) &&
+                 value.name.starts_with(average.name);
         }))
-      notes.push_back("lacks averages '" + std::string(average) +
+      notes.push_back("lacks averages '" + std::string(average.name) +
                       "', which begin anew");
 }
 
@@ -190,10 +181,11 @@ void noteFresh(const TensorFiles &files, const Manifest &manifest,
 /// counts updates.
 bool hasAverage(const TensorFiles &files, std::string_view average,
                 const std::string &name) {
-  std::string count = averageCount(average) + name;
+  const AverageKind &kind = averageKind(average);
+  std::string count = std::string(kind.count) + name;
   auto entry = files.entries().find(count);
   if (entry == files.entries().end() || !entry->second.shape.empty() ||
-      !files.entries().contains(averageState(average) + name))
+      !files.entries().contains(std::string(kind.state) + name))
     return false;
   auto array = files.read(count);
   return array && io::elementAsDouble(array->dtype, array->bytes.data(), 0) > 0;
@@ -205,7 +197,7 @@ std::string nameIn(const TensorFiles &files, const Value &value,
                    const Manifest &manifest, std::string_view average) {
   if (!average.empty() && value.role == Role::Param &&
       hasAverage(files, average, value.name))
-    return averageState(average) + value.name;
+    return std::string(averageKind(average).state) + value.name;
   bool isCount = isOptimizers(value, manifest) &&
                  variableOf(value, manifest) == "step" &&
                  !files.entries().contains(value.name);

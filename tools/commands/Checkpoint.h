@@ -58,14 +58,20 @@ bool isOfModel(const artifact::Value &value,
 Status loadParameters(runtime::Model &model, const std::string &path,
                       const std::string &average = "");
 
-/// The averages of parameters that an artifact can have (compile --ema, --swa,
-/// --optimizer=schedulefree).
-inline constexpr std::string_view averageNames[] = {"ema", "swa",
-                                                    "schedulefree"};
-/// The states that have the average of a parameter, and whether it has one yet:
-/// "ema:" and "ema_count:", before its name.
-std::string averageState(std::string_view average);
-std::string averageCount(std::string_view average);
+/// An average of parameters that an artifact can have.
+struct AverageKind {
+  std::string_view name;   ///< of --average
+  std::string_view state;  ///< of a parameter, before its name
+  std::string_view count;  ///< above 0 once it has one, before its name
+  std::string_view option; ///< of compile, that makes it
+};
+inline constexpr AverageKind averageKinds[] = {
+    {"ema", "ema:", "ema_count:", "--ema"},
+    {"swa", "swa:", "swa_count:", "--swa"},
+    {"schedulefree", "schedulefree.x:", "schedulefree.weight_sum:",
+     "--optimizer=schedulefree"}};
+/// The row of a name that --average takes.
+const AverageKind &averageKind(std::string_view name);
 
 /// The same of what the file has with the right shape; the rest stays as it is.
 /// `models` are those of this rank: one, or its stages. Returns what that is of

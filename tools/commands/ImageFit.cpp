@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "tools/commands/ImageFit.h"
 
+#include "runtime/images/Images.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -140,9 +142,14 @@ Result<Image> ImageFit::apply(Image image, int64_t height,
     auto longOf = [&](int64_t longer) {
       return int64_t(double(side * longer) / double(shorter));
     };
-    image = image.height < image.width
-                ? resized(image, side, longOf(image.width))
-                : resized(image, longOf(image.height), side);
+    bool isWide = image.height < image.width;
+    int64_t toHeight = isWide ? side : longOf(image.height);
+    int64_t toWidth = isWide ? longOf(image.width) : side;
+    if (toHeight > images::kMostPixels / toWidth)
+      return Status::usage("it has " + sizeText(image.height, image.width) +
+                           ", and with a shorter side of " +
+                           std::to_string(side) + " more than 2^26 pixels");
+    image = resized(image, toHeight, toWidth);
   }
   if (image.height == height && image.width == width)
     return image;

@@ -3,13 +3,13 @@
 
 #include "runtime/comm/Plugin.h"
 #include "runtime/device/Processors.h"
+#include "runtime/device/ThreadPool.h"
 #include "runtime/images/Images.h"
 #include "runtime/io/Argument.h"
 #include "tools/commands/ImageFit.h"
 #include "tools/commands/Print.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,10 +17,9 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <sys/mman.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 
 namespace tandem::commands {
@@ -206,31 +205,35 @@ Status decodeAll(const images::Decoder &decoder, const Listing &listing,
   int64_t bytes = layout.height * layout.width * layout.channels;
   std::map<size_t, Status> problems;
   std::mutex mutex;
-  std::atomic<size_t> next = 0;
-  auto work = [&] {
-    for (size_t i; (i = next++) < listing.files.size();) {
-      auto image = decode(decoder, listing.files[i], layout.channels);
-      auto fitted =
-          image ? fit.apply(*std::move(image), layout.height, layout.width)
-                : std::move(image);
-      if (fitted) {
-        place(*fitted, layout, to + int64_t(i) * bytes);
-        continue;
-      }
+  auto take = [&](size_t i) -> Status {
+    auto image = decode(decoder, listing.files[i], layout.channels);
+    if (!image)
+      return std::move(image).status();
+    auto fitted = fit.apply(*std::move(image), layout.height, layout.width);
+    if (fitted)
+      place(*fitted, layout, to + int64_t(i) * bytes);
+    return std::move(fitted).status();
+  };
+  auto takeOrSay = [&](size_t i) {
+    Status status;
+    try {
+      status = take(i);
+    } catch (const std::bad_alloc &) { // not through the pool
+      status = Status::failed("there is no memory for it");
+    }
+    if (!status) {
       std::lock_guard lock(mutex);
-      problems.emplace(i, std::move(fitted).status());
+      problems.emplace(i, std::move(status));
     }
   };
-  std::vector<std::thread> threads;
-  try {
-    for (int i = 1; i < runtime::availableThreads(); ++i)
-      threads.emplace_back(work);
-  } catch (const std::system_error &) {
-    // The system gives no more threads: those that are there do it.
-  }
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
+  runtime::ThreadPool pool(runtime::availableThreads());
+  pool.run(
+      int64_t(listing.files.size()), 1,
+      [](void *context, int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i)
+          (*static_cast<decltype(takeOrSay) *>(context))(size_t(i));
+      },
+      &takeOrSay);
   if (problems.empty())
     return Status::success();
   std::string text;

@@ -72,7 +72,8 @@ Option &ModelOptions::declareAverage(OptionTable &options) {
       .text("average", "ema|swa|schedulefree", average,
             "parameters that have an average over updates (compile --ema, "
             "--swa, --optimizer=schedulefree) are that")
-      .oneOf({averageNames[0], averageNames[1], averageNames[2]});
+      .oneOf(
+          {averageKinds[0].name, averageKinds[1].name, averageKinds[2].name});
 }
 
 void ModelOptions::declare(Files &files) const {

@@ -63,6 +63,10 @@ Status Trainer::findPrograms() {
       return Status::usage("--lr is for an optimizer of Tandem's; '" +
                            options_.model.artifact +
                            "' brings a whole step of its own");
+    note("'" + options_.model.artifact +
+         "' has no optimizer of Tandem's: a step is its program 'forward', "
+         "which updates states by itself; its loss is '" +
+         lossName_ + "'");
   }
   if (!step_)
     return Status::unsupported(

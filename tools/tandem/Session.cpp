@@ -134,40 +134,40 @@ static bool isStablehlo(const std::string &path) {
 
 ImportOptions Session::importOptions(const std::string &path) {
   ImportOptions import = options_.import;
-  if (StringRef kind = options_.target; !kind.empty())
-    import.platform = kind.take_until([](char c) {
-                            return c == ':' || c == '+';
-}).str();
-bool isOnnx = StringRef(path).ends_with(".onnx");
-bool isTorch = StringRef(path).ends_with(".pt2");
-if (!isOnnx && !isTorch && !isStablehlo(path)) {
-  // CompileFlags has refused the rest of what is for other formats.
-  if (!import.train.empty())
-    status_ = Status::usage("--train is for models of other formats, but '" +
-                            path + "' is in Tandem's dialect");
-  else if (parseLoss(options_.loss))
-    status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
-                            "other formats, but '" +
-                            path + "' is in Tandem's dialect");
+  // "cuda" of "cuda:sm_90a+sm_80".
+  if (size_t end = options_.target.find_first_of(":+");
+      !options_.target.empty())
+    import.platform = options_.target.substr(0, end);
+  bool isOnnx = StringRef(path).ends_with(".onnx");
+  bool isTorch = StringRef(path).ends_with(".pt2");
+  if (!isOnnx && !isTorch && !isStablehlo(path)) {
+    // CompileFlags has refused the rest of what is for other formats.
+    if (!import.train.empty())
+      status_ = Status::usage("--train is for models of other formats, but '" +
+                              path + "' is in Tandem's dialect");
+    else if (parseLoss(options_.loss))
+      status_ = Status::usage("--loss=KIND:OUTPUT,LABELS is for models of "
+                              "other formats, but '" +
+                              path + "' is in Tandem's dialect");
+    return import;
+  }
+  options_.freeze.clear(); // It is the importer's.
+  if (StringRef(options_.loss).contains(':'))
+    loss_ = std::exchange(options_.loss, "");
+  // An output that is the loss is differentiated by name.
+  import.loss = loss_.empty() ? options_.loss : loss_;
+  if (isOnnx)
+    status_ = onnx::readValues(path, options_.importValues, import.values);
+  // Only PyTorch says itself what is trained.
+  const char *needsLoss = !import.freeze.empty()  ? "--freeze"
+                          : !import.train.empty() ? "--train"
+                          : import.keepEval       ? "--keep-eval"
+                                                  : nullptr;
+  if (status_ && needsLoss && !isTorch && import.loss.empty())
+    status_ = Status::usage(std::string(needsLoss) +
+                            " needs --loss: without one nothing of a model in "
+                            "ONNX or StableHLO is trained");
   return import;
-}
-options_.freeze.clear(); // It is the importer's.
-if (StringRef(options_.loss).contains(':'))
-  loss_ = std::exchange(options_.loss, "");
-// An output that is the loss is differentiated by name.
-import.loss = loss_.empty() ? options_.loss : loss_;
-if (isOnnx)
-  status_ = onnx::readValues(path, options_.importValues, import.values);
-// Only PyTorch says itself what is trained.
-const char *needsLoss = !import.freeze.empty()  ? "--freeze"
-                        : !import.train.empty() ? "--train"
-                        : import.keepEval       ? "--keep-eval"
-                                                : nullptr;
-if (status_ && needsLoss && !isTorch && import.loss.empty())
-  status_ = Status::usage(std::string(needsLoss) +
-                          " needs --loss: without one nothing of a model in "
-                          "ONNX or StableHLO is trained");
-return import;
 }
 
 OwningOpRef<ModuleOp> Session::read(const std::string &path) {

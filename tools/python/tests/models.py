@@ -1,8 +1,11 @@
-"""Models that the tests compile, as JSON graphs."""
+"""Models that the tests compile, as JSON graphs, and what some of them need."""
 
 from __future__ import annotations
 
+import unittest
 from typing import Any, Dict
+
+import tandem
 
 
 def classifier(rows: int = 4, dtype: str = "f32") -> Dict[str, Any]:
@@ -156,3 +159,9 @@ def writing() -> Dict[str, Any]:
         ],
         "outputs": [{"name": "y", "value": "y"}],
     }
+
+
+def needs_archives():
+    """Of a test module: skips it where the program reads no models of PyTorch."""
+    if ".pt2" not in tandem.help_of("compile"):
+        raise unittest.SkipTest("this program reads no archives of torch.export")

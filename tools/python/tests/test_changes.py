@@ -13,6 +13,7 @@ try:
 except ImportError:
     raise unittest.SkipTest("no PyTorch") from None
 
+import models
 import tandem
 import tandem.torch
 from tandem.torch import FallbackWarning
@@ -20,10 +21,7 @@ from torch import nn
 
 torch.set_num_threads(1)
 
-
-def setUpModule():
-    if ".pt2" not in tandem.help_of("compile"):
-        raise unittest.SkipTest("this program reads no archives of torch.export")
+setUpModule = models.needs_archives
 
 
 class Net(nn.Module):

@@ -15,16 +15,14 @@ try:
 except ImportError:
     raise unittest.SkipTest("no PyTorch") from None
 
+import models
 import tandem
 import tandem.torch
 from tandem.torch import FallbackWarning
 
 torch.set_num_threads(1)
 
-
-def setUpModule():
-    if ".pt2" not in tandem.help_of("compile"):
-        raise unittest.SkipTest("this program reads no archives of torch.export")
+setUpModule = models.needs_archives
 
 
 class Net(torch.nn.Module):
