@@ -1,6 +1,6 @@
 //===- AllocationTest.cpp - what a repeated backward allocates ------------===//
 //
-// Counts calls of operator new: after the first backward of a graph, one of the
+// Counts allocations (CountAllocations.h): after the first backward of a graph, one of the
 // same shape makes none. Chains, sums, leaves that accumulate, nested
 // backwards, and nodes of several devices; a graph that is made anew counts
 // from its backward on. A compiled program allocates its gradients, as without
@@ -10,30 +10,17 @@
 #include "runtime/graph/CallNode.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Leaf.h"
+#include "tests/runtime/CountAllocations.h"
 #include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <thread>
-
-static std::atomic<int64_t> allocations{0};
-
-void *operator new(size_t size) {
-  ++allocations;
-  void *memory = std::malloc(size ? size : 1);
-  if (!memory)
-    throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 using namespace tandem;
 using namespace tandem::graph;
+using tandem::test::allocations;
 
 namespace {
 
