@@ -1,10 +1,10 @@
 //===- AllocationTest.cpp - what a repeated backward allocates ------------===//
 //
-// Counts allocations (CountAllocations.h): after the first backward of a graph, one of the
-// same shape makes none. Chains, sums, leaves that accumulate, nested
-// backwards, and nodes of several devices; a graph that is made anew counts
-// from its backward on. A compiled program allocates its gradients, as without
-// a graph.
+// Counts allocations (CountAllocations.h): after the first backward of a graph,
+// one of the same shape makes none. Chains, sums, leaves that accumulate,
+// nested backwards, and nodes of several devices; a graph that is made anew
+// counts from its backward on. A compiled program allocates its gradients, as
+// without a graph.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/graph/CallNode.h"
