@@ -114,6 +114,15 @@ std::string followLinks(std::string path) {
   return path;
 }
 
+void syncFolderOf(const std::string &path) {
+  int folder =
+      ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    return;
+  ::fsync(folder);
+  ::close(folder);
+}
+
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
   AtomicFile file;
   file.path = path;
@@ -197,14 +206,7 @@ Status AtomicFile::commit() {
     return cannot("write", path, errno);
   temporary.clear();
   ::close(std::exchange(fd, -1));
-  // The new name is safe once its folder is on disk; a folder that cannot be
-  // opened or synced does not undo the file.
-  int folder =
-      ::open(folderOf(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
+  syncFolderOf(target);
   return Status::success();
 }
 

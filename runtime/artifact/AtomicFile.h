@@ -26,6 +26,10 @@ namespace tandem::artifact {
 /// such a folder.
 std::string followLinks(std::string path);
 
+/// The names in the folder of `path` outlive a loss of power, where the folder
+/// can be opened and synced.
+void syncFolderOf(const std::string &path);
+
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);

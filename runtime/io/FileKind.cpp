@@ -93,8 +93,13 @@ bool isCsv(std::string_view text, bool whole) {
   return commas.has_value();
 }
 
-/// The first line is a step or an evaluation of a training.
+/// The first line is a step or an evaluation of a training, or what a loss of
+/// power or a full disk left of it.
 bool isLog(std::string_view text) {
+  constexpr std::string_view begin = "{\"epoch\": ";
+  if (text.find('\n') == text.npos &&
+      (begin.starts_with(text) || text.starts_with(begin)))
+    return true;
   Document first;
   const nlohmann::json &line = first.json;
   return !artifact::parseJsonText(text.substr(0, text.find('\n')),
@@ -174,6 +179,9 @@ FileKind fileKind(const std::string &path) {
     return FileKind::Other;
   std::string_view begin = asText(*bytes);
   auto size = uint64_t(facts.st_size);
+  // What a loss of power leaves of a file that was not on disk yet.
+  if (begin.size() == size && begin.find_first_not_of('\0') == begin.npos)
+    return FileKind::Empty;
   if (begin.starts_with("TANDEM\r\n"))
     return FileKind::Artifact;
   if (begin.starts_with("\x93NUMPY"))
@@ -184,9 +192,11 @@ FileKind fileKind(const std::string &path) {
     return kindOfSafetensors(header->json);
   if (isOnnx(begin))
     return FileKind::Onnx;
-  return holds(begin, std::string_view("\0", 1))
-             ? FileKind::Other
-             : kindOfText(begin, begin.size() == size);
+  size_t zero = begin.find('\0');
+  FileKind kind = kindOfText(begin.substr(0, zero), begin.size() == size);
+  // A loss of power leaves zeros of lines that were not on disk.
+  bool growsByLines = kind == FileKind::Log || kind == FileKind::Csv;
+  return zero == begin.npos || growsByLines ? kind : FileKind::Other;
 }
 
 bool isSafetensors(FileKind kind) {

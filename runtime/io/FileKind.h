@@ -18,7 +18,7 @@ namespace tandem::io {
 enum class FileKind : uint8_t {
   Missing,
   Special, ///< a device, a pipe, a folder: nothing that can be replaced
-  Empty,
+  Empty,   ///< or all zeros, as a loss of power leaves it
   Artifact,
   Checkpoint,      ///< safetensors that `train --save` wrote
   InitialValues,   ///< safetensors that `compile` wrote beside an artifact

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 
 namespace tandem::commands {
@@ -129,11 +128,6 @@ std::string scalarsRecord(double time, int64_t step,
   return recordOf(event);
 }
 
-EventFile::~EventFile() {
-  if (file_)
-    std::fclose(file_);
-}
-
 Status EventFile::open(const std::string &folder,
                        std::optional<int64_t> goesOnAfter) {
   std::error_code error;
@@ -144,53 +138,24 @@ Status EventFile::open(const std::string &folder,
                           (error ? error.message() : "it is a file"));
   // TensorBoard reads files in the order of their names.
   double time = now();
-  for (int64_t micros = int64_t(time * 1e6); !file_; ++micros) {
+  for (int64_t micros = int64_t(time * 1e6); !isOpen(); ++micros) {
     char name[80];
     std::snprintf(name, sizeof name,
                   "/events.out.tfevents.%010lld.%06lld.tandem",
                   static_cast<long long>(micros / 1000000),
                   static_cast<long long>(micros % 1000000));
-    path_ = folder + name;
-    file_ = std::fopen(path_.c_str(), "wxe");
-    if (!file_ && errno != EEXIST) {
-      error_ = errno;
-      return failed();
-    }
+    Status status = file_.open(folder + name, /*isNew=*/true);
+    if (!isOpen() && errno != EEXIST)
+      return status;
   }
-  put(versionRecord(time));
+  file_.append(versionRecord(time));
   if (goesOnAfter)
-    put(startRecord(time, *goesOnAfter + 1));
+    file_.append(startRecord(time, *goesOnAfter + 1));
   return Status::success();
 }
 
-void EventFile::put(const std::string &record) {
-  if (std::fwrite(record.data(), 1, record.size(), file_) != record.size() &&
-      error_ == 0)
-    error_ = errno;
-}
-
 void EventFile::write(int64_t step, std::span<const Scalar> scalars) {
-  if (file_ && error_ == 0)
-    put(scalarsRecord(now(), step, scalars));
-}
-
-Status EventFile::flush() {
-  if (!file_)
-    return Status::success();
-  if (std::fflush(file_) != 0 && error_ == 0)
-    error_ = errno;
-  return error_ == 0 ? Status::success() : close();
-}
-
-Status EventFile::close() {
-  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0)
-    error_ = errno;
-  return error_ == 0 ? Status::success() : failed();
-}
-
-Status EventFile::failed() const {
-  return Status::failed("cannot write " + io::inQuotes(path_) + ": " +
-                        std::strerror(error_));
+  file_.append(scalarsRecord(now(), step, scalars));
 }
 
 } // namespace tandem::commands

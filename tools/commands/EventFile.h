@@ -10,6 +10,7 @@
 #define TANDEM_TOOLS_COMMANDS_EVENTFILE_H
 
 #include "runtime/artifact/Status.h"
+#include "tools/commands/AppendedFile.h"
 
 #include <cstdio>
 #include <optional>
@@ -35,27 +36,17 @@ std::string scalarsRecord(double time, int64_t step,
 
 class EventFile {
 public:
-  EventFile() = default;
-  EventFile(const EventFile &) = delete;
-  ~EventFile();
-
   /// Makes a new file in `folder`, and that too. `goesOnAfter` is the last step
   /// of the training that is resumed.
   Status open(const std::string &folder, std::optional<int64_t> goesOnAfter);
-  bool isOpen() const { return file_ != nullptr; }
+  bool isOpen() const { return file_.isOpen(); }
   void write(int64_t step, std::span<const Scalar> scalars);
-  /// Hands all events to the system; where that fails the file is closed.
-  Status flush();
-  /// Fails too if something was not written before.
-  Status close();
+  /// As AppendedFile's.
+  Status sync() { return file_.sync(); }
+  Status close() { return file_.close(); }
 
 private:
-  Status failed() const;
-  void put(const std::string &record);
-
-  std::string path_;
-  std::FILE *file_ = nullptr;
-  int error_ = 0; ///< errno of the first record that was not written
+  AppendedFile file_;
 };
 
 } // namespace tandem::commands

@@ -3,15 +3,12 @@
 
 #include "tools/commands/Print.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
-#include <tuple>
-#include <unistd.h>
 #include <utility>
 
 namespace tandem::commands {
@@ -76,10 +73,13 @@ bool cutTornLine(const std::string &path) {
   if (!std::filesystem::is_regular_file(path, error))
     return false;
   std::ifstream file(path, std::ios::binary);
-  uintmax_t whole = 0, size = 0;
+  // A loss of power leaves zeros of lines that were not on disk.
+  uintmax_t whole = 0, size = 0, zero = UINTMAX_MAX;
   for (char c; file.get(c);) {
+    if (c == '\0')
+      zero = std::min(zero, size);
     ++size;
-    if (c == '\n')
+    if (c == '\n' && size < zero)
       whole = size;
   }
   if (whole == size)
@@ -107,11 +107,6 @@ std::vector<Scalar> scalarsOf(std::string_view line) {
   if (auto outputs = eval->find("outputs"); outputs != eval->end())
     take(*outputs, "eval.");
   return scalars;
-}
-
-Log::~Log() {
-  if (file_)
-    std::fclose(file_);
 }
 
 /// A table that is continued has these columns.
@@ -167,9 +162,8 @@ Status Log::open(const std::string &path, Then then, std::optional<double> rate,
     if (Status status = checkColumns(); !status)
       return status;
   setRate(rate);
-  file_ = std::fopen(path.c_str(), "ae");
   then_ = then;
-  return file_ ? Status::success() : failed(errno);
+  return file_.open(path);
 }
 
 void Log::setRate(std::optional<double> rate) {
@@ -182,7 +176,7 @@ bool Log::keep() {
   bool isFile = std::filesystem::is_regular_file(path_, error);
   uintmax_t size = isFile ? std::filesystem::file_size(path_, error) : 0;
   if (error) { // what is there cannot be told, and may be somebody's
-    error_ = error.value();
+    file_.fail(error.value());
     return false;
   }
   if (size == 0)
@@ -191,7 +185,7 @@ bool Log::keep() {
   for (int i = 1; kept.empty() || std::filesystem::exists(kept, error); ++i)
     kept = path_ + "." + std::to_string(i);
   if (!std::filesystem::copy_file(path_, kept, error)) {
-    error_ = error.value() ? error.value() : EIO;
+    file_.fail(error.value() ? error.value() : EIO);
     return false;
   }
   note("the log of another training in " + io::inQuotes(path_) +
@@ -219,29 +213,21 @@ void Log::writeEvents(const std::string &text) {
 void Log::line(const std::string &text) {
   if (events_.isOpen())
     writeEvents(text);
-  if (!file_)
+  if (!file_.isOpen())
     return;
   Then then = std::exchange(then_, Then::Append);
-  if (error_ != 0 || (then == Then::Keep && !keep()))
+  if (then == Then::Keep && !keep())
     return;
-  // A pipe has no length; writing to a full device fails later.
   if (then != Then::Append)
-    std::ignore = ::ftruncate(::fileno(file_), 0);
-  std::string cells;
-  if (!columns_.empty()) {
-    struct stat state;
-    bool isEmpty = std::exchange(isBegun_, true) == false &&
-                   ::fstat(::fileno(file_), &state) == 0 && state.st_size == 0;
-    cells = (isEmpty ? withCommas(columns_) + "\n" : "") + cellsOf(text);
-  }
-  const std::string &written = columns_.empty() ? text : cells;
-  if (std::fprintf(file_, "%s\n", written.c_str()) < 0 && error_ == 0)
-    error_ = errno;
+    file_.empty();
+  if (!std::exchange(isBegun_, true) && !columns_.empty() && file_.isEmpty())
+    file_.append(withCommas(columns_) + "\n");
+  file_.append((columns_.empty() ? text : cellsOf(text)) + "\n");
 }
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
                double seconds, const std::string &more) {
-  if (!file_ && !events_.isOpen())
+  if (!file_.isOpen() && !events_.isOpen())
     return;
   bool finite = std::isfinite(loss.at(0));
   line(beginning(epoch, steps) + ", \"loss\": " +
@@ -250,7 +236,7 @@ void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
 
 void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                      double seconds) {
-  if (!file_ && !events_.isOpen())
+  if (!file_.isOpen() && !events_.isOpen())
     return;
   std::string outputs;
   for (const Mean &mean : evaluation.means)
@@ -267,30 +253,14 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
        std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
 }
 
-Status Log::flush() {
-  Status events = events_.flush();
-  if (!file_)
-    return events;
-  if (std::fflush(file_) != 0 && error_ == 0)
-    error_ = errno;
-  Status status = error_ == 0 ? Status::success() : closeLines();
-  return status ? events : status;
+Status Log::sync() {
+  Status events = events_.sync(), lines = file_.sync();
+  return lines ? events : lines;
 }
 
 Status Log::close() {
-  Status events = events_.close(), status = closeLines();
-  return status ? events : status;
-}
-
-Status Log::closeLines() {
-  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0)
-    error_ = errno;
-  return error_ == 0 ? Status::success() : failed(error_);
-}
-
-Status Log::failed(int error) const {
-  return Status::failed("cannot write " + io::inQuotes(path_) + ": " +
-                        std::strerror(error));
+  Status events = events_.close(), lines = file_.close();
+  return lines ? events : lines;
 }
 
 } // namespace tandem::commands

@@ -9,19 +9,14 @@
 #ifndef TANDEM_TOOLS_COMMANDS_LOG_H
 #define TANDEM_TOOLS_COMMANDS_LOG_H
 
+#include "tools/commands/AppendedFile.h"
 #include "tools/commands/Evaluation.h"
 #include "tools/commands/EventFile.h"
-
-#include <cstdio>
 
 namespace tandem::commands {
 
 class Log {
 public:
-  Log() = default;
-  Log(const Log &) = delete;
-  ~Log();
-
   /// What becomes of what the file holds: lines are appended, or it goes with
   /// the first line (a training that fails before that leaves the log of
   /// another as it was), into a copy called PATH.N, N the first number that is
@@ -50,39 +45,36 @@ public:
   void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                   double seconds);
 
-  /// Hands all lines to the system: a checkpoint is never ahead of its log.
-  /// Where that fails a file is closed, and what comes after it to nothing.
-  Status flush();
-  /// Fails too if flush() has failed before.
+  /// All lines outlive a loss of power: a checkpoint is never ahead of its log.
+  /// Where that fails a file is closed, and what comes after goes to nothing.
+  Status sync();
+  /// Fails too if sync() has failed before.
   Status close();
 
 private:
-  Status failed(int error) const;
-  Status closeLines();
   void writeEvents(const std::string &text);
   /// Writes `text`, an object, and a newline.
   void line(const std::string &text);
   /// The cells of an object.
   std::string cellsOf(const std::string &text) const;
   Status checkColumns() const;
-  /// Copies what the file holds; false, with the reason in `error_`, if that
-  /// failed.
+  /// Copies what the file holds; false, and the file has failed, if that did.
   bool keep();
 
   std::string path_, rate_;
   std::vector<std::string> columns_; ///< of a table; none: lines of JSON
-  std::FILE *file_ = nullptr;
+  AppendedFile file_;
   EventFile events_;
   Then then_ = Then::Append;
   bool isBegun_ = false; ///< a table's first line was looked for
-  int error_ = 0;        ///< errno of the first line that was not written
 };
 
 /// Returns the numbers of a line of JSON: those of an evaluation are called
 /// "eval.NAME", and null is NaN. Of what is no such line, none.
 std::vector<Scalar> scalarsOf(std::string_view line);
 
-/// Cuts what a kill left of a last line. Returns whether there was any.
+/// Cuts what a kill or a loss of power left of the last lines. Returns whether
+/// there was any.
 bool cutTornLine(const std::string &path);
 
 /// Returns the step of the last line of a log that has one; nothing, if there

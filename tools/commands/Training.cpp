@@ -294,7 +294,7 @@ Status Trainer::saveTo(const std::string &path, bool &isSaved) {
   if (!snapshot)
     return std::move(snapshot).status();
   // A full disk of the log's takes no weights along.
-  if (Status flushed = log_.flush(); !flushed)
+  if (Status flushed = log_.sync(); !flushed)
     warn(flushed.message() + "; training goes on without a log");
   if (std::string names = snapshot->statesOfNaN();
       !names.empty() && !std::exchange(warnedOfStates_, true))

@@ -68,7 +68,13 @@ TEST(FileKind, knowsWhatIsNoSuchFile) {
   EXPECT_EQ(fileKind(folder / "none"), FileKind::Missing);
   EXPECT_EQ(fileKind(folder.path()), FileKind::Special);
   EXPECT_EQ(fileKind("/dev/null"), FileKind::Special);
+  EXPECT_EQ(kindOfText("{\"epo"), FileKind::Log);
+  EXPECT_EQ(kindOfText("{\"epoch\": 1, \"st"), FileKind::Log);
+  EXPECT_EQ(kindOfText(std::string("{\"epoch\": 1, \"st") + '\0'),
+            FileKind::Log);
   EXPECT_EQ(kindOfText(""), FileKind::Empty);
+  EXPECT_EQ(kindOfText(std::string(5000, '\0')), FileKind::Empty);
+  EXPECT_EQ(kindOfText(std::string(5000, '\0') + "1"), FileKind::Other);
   EXPECT_EQ(kindOfText("TANDEM\r\n and so on"), FileKind::Artifact);
   using namespace std::string_view_literals;
   EXPECT_EQ(kindOfText("\x08\x07\x12\x07pytorch"sv), FileKind::Onnx);
