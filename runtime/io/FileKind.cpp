@@ -151,6 +151,8 @@ bool isWrittenModule(std::string_view text) {
 FileKind kindOfText(std::string_view text, bool whole) {
   if (text.starts_with(resolvedOptions))
     return FileKind::Options;
+  if (text.starts_with(reportBegin))
+    return FileKind::Report;
   std::string_view body = withoutComments(text);
   if (body.starts_with('{') || body.starts_with('['))
     return kindOfJson(body);
@@ -229,6 +231,7 @@ std::string_view describe(FileKind kind) {
                                         "a budget curve",
                                         "schedules of '--tune'",
                                         "a picture (svg)",
+                                        "a report (html)",
                                         "a table (csv)",
                                         "a training's options",
                                         "a file of another kind"};

@@ -36,6 +36,7 @@ enum class FileKind : uint8_t {
   BudgetCurve,
   Schedules, ///< what --tune keeps
   Svg,
+  Report, ///< a page of what was compiled
   Csv,
   Options, ///< of a training, that it resolved
   Other
@@ -58,6 +59,10 @@ inline constexpr const char *checkpointKey = "tandem.epoch",
 /// What a file of resolved options begins with.
 inline constexpr std::string_view resolvedOptions =
     "# resolved options of tandem ";
+
+/// What the page of a report begins with.
+inline constexpr std::string_view reportBegin =
+    "<!doctype html>\n<!-- A report of tandem ";
 
 /// Returns the names of the arrays in an .npz or .safetensors file; none if it
 /// cannot be read.

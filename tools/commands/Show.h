@@ -12,7 +12,7 @@ namespace tandem::commands {
 /// the file, beside which other stages of a pipeline lie.
 void showArtifact(const artifact::ArtifactReader &reader,
                   const std::string &path);
-/// Prints {"kind": "artifact", "manifests": [...]}, a manifest for each target.
+/// Prints the facts of the artifact (ArtifactFacts.h).
 Status showArtifactAsJson(const artifact::ArtifactReader &reader);
 
 /// Prints the mesh and its programs' collectives, with the bytes that a rank

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/PlannedMemory.h"
 #include "runtime/artifact/Text.h"
+#include "tools/commands/ArtifactFacts.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Show.h"
 
@@ -336,8 +337,10 @@ void showArtifact(const artifact::ArtifactReader &reader,
   printSections(reader);
 }
 
-Status showArtifactAsJson(const artifact::ArtifactReader &reader) {
+Result<nlohmann::ordered_json>
+artifactFacts(const artifact::ArtifactReader &reader) {
   nlohmann::ordered_json all = {{"kind", "artifact"},
+                                {"version", factsVersion},
                                 {"manifests", nlohmann::ordered_json::array()}};
   for (const artifact::Manifest &manifest : reader.manifests()) {
     auto text = artifact::toJson(manifest);
@@ -346,8 +349,20 @@ Status showArtifactAsJson(const artifact::ArtifactReader &reader) {
     all["manifests"].push_back(
         nlohmann::ordered_json::parse(std::string_view(*text)));
   }
-  std::printf("%s\n", all.dump(1).c_str());
-  return Status::success();
+  auto sections = nlohmann::ordered_json::array();
+  for (const auto &section : reader.sections())
+    sections.push_back({{"name", artifact::printable(section.name)},
+                        {"bytes", section.bytes.size()}});
+  all["file"] = {{"bytes", reader.fileBytes()},
+                 {"sections", std::move(sections)}};
+  return all;
+}
+
+Status showArtifactAsJson(const artifact::ArtifactReader &reader) {
+  auto facts = artifactFacts(reader);
+  if (facts)
+    std::printf("%s\n", facts->dump(1).c_str());
+  return facts.status();
 }
 
 } // namespace tandem::commands

@@ -8,6 +8,7 @@
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
 #include "tools/tandem/SimulationFlags.h"
 #include "tools/tandem/SimulationReport.h"
@@ -89,6 +90,22 @@ static Status checkName(const std::string &output, bool isModule) {
       return Status::usage("expected -o to name an artifact (.tdm), but got " +
                            io::inQuotes(output));
   return Status::success();
+}
+
+/// The page of an artifact.
+static Status writeReport(const artifact::ArtifactWriter &writer,
+                          const std::string &path) {
+  auto bytes = writer.bytes();
+  if (!bytes)
+    return bytes.status();
+  auto reader =
+      artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+  if (!reader)
+    return reader.status();
+  Status status = writeReport(*reader, path);
+  if (status)
+    sayWritten("a report", path);
+  return status;
 }
 
 /// What an imported model's parameters start from.
@@ -177,7 +194,7 @@ struct CompileCommandOptions {
                     "torch.export in .pt2, or of jax.export in .bin) into an "
                     "artifact.";
 
-  std::string model, output, weights;
+  std::string model, output, weights, report;
   CompileFlags flags;
   bool timeReport = false, timePasses = false, printPipeline = false;
   std::optional<int64_t> devices;
@@ -196,6 +213,13 @@ struct CompileCommandOptions {
             "run and train")
         .byDefault("beside what -o names, X.safetensors")
         .onlyFor(kImported, "models in ONNX and archives of PyTorch");
+    table
+        .text("report", "F.html", report,
+              "write a page that shows what was decided, as 'inspect --html' "
+              "does; of a pipeline a page for each stage")
+        .check(checkReportFile)
+        .example("report.html")
+        .excludes("stop-after", "there is no artifact");
     table
         .list("variant", "NAME=N,...|FILE", flags.options.variants,
               "compile several sizes into one artifact, which share "
@@ -237,7 +261,8 @@ struct CompileCommandOptions {
     for (Option &option : table.options())
       if (option.name == "dump-phases" || option.name == "dump-passes" ||
           option.name == "reproducer" || option.name == "tune" ||
-          option.name == "weights" || option.name == "force")
+          option.name == "weights" || option.name == "report" ||
+          option.name == "force")
         option.excludes("print-pipeline", "nothing runs");
   }
 
@@ -332,6 +357,9 @@ static Status runCompile(const CompileCommandOptions &command) {
     files.writes(
         {"-o", artifact::stagePath(output, i), {io::FileKind::Artifact}});
   files.writes({"--weights", weights, {io::FileKind::InitialValues}});
+  for (int64_t i = 0, n = stagesOf(options); i < n; ++i)
+    files.writes(
+        {"--report", reportPath(command.report, i), {io::FileKind::Report}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
 
@@ -359,6 +387,9 @@ static Status runCompile(const CompileCommandOptions &command) {
         sayWritten(writers->size() > 1 ? "stage " + std::to_string(i)
                                        : "the artifact",
                    path);
+      if (status && !command.report.empty())
+        status =
+            writeReport((*writers)[i], reportPath(command.report, int64_t(i)));
     }
   }
   if (status)

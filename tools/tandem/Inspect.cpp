@@ -11,6 +11,8 @@
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
+#include "tools/tandem/Report.h"
+#include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 
 #include "tools/commands/Show.h"
@@ -37,6 +39,13 @@ static Status showBudgetCurve(const std::string &model, const std::string &path,
   return writeText(path, isSvg ? toSvg(*curve) : toJson(*curve));
 }
 
+static Status printFacts(const am::ArtifactReader &reader) {
+  auto facts = reportFacts(reader);
+  if (facts)
+    std::printf("%s\n", facts->dump(1).c_str());
+  return facts.status();
+}
+
 namespace {
 struct InspectOptions {
   static constexpr std::string_view
@@ -44,7 +53,7 @@ struct InspectOptions {
       description = "Shows what is in an artifact or a checkpoint; a model is "
                     "compiled first, in memory.";
 
-  std::string path, kernel, curvePath, params;
+  std::string path, html, kernel, curvePath, params;
   bool json = false, ptx = false, resources = false, curve = false;
   bool methods = false, shardings = false, types = false;
   std::optional<double> measured;
@@ -66,19 +75,28 @@ void InspectOptions::declare(OptionTable &table) {
   table.positional("FILE", path, "an artifact (.tdm), .safetensors or a model");
   table.flag("json", json, "print it as one JSON object");
   table
+      .text("html", "F.html", html,
+            "write a page that shows it: it opens without a network")
+      .check(checkReportFile)
+      .example("report.html")
+      .excludes("json");
+  table
       .optionalText("ptx", "KERNEL", ptx, kernel,
                     "print the PTX of all kernels, or of one")
+      .excludes("html")
       .excludes("json");
   table
       .flag("kernels", resources,
             "print the registers, shared memory and spills of each kernel for "
             "cuda, as ptxas reports them")
+      .excludes("html")
       .excludes("json")
       .excludes("ptx");
   table
       .flag("methods", methods,
             "print, of each kernel that several methods can compute, which is "
             "chosen, what each is expected to take, and the reason against it")
+      .excludes("html")
       .excludes("ptx")
       .excludes("kernels")
       .excludes("cubin", "no code is made")
@@ -89,6 +107,7 @@ void InspectOptions::declare(OptionTable &table) {
           "shardings", shardings,
           "print, of each program, which ranks have what of its arguments and "
           "results, and each collective with its bytes and its reason")
+      .excludes("html")
       .excludes("json")
       .excludes("ptx")
       .excludes("kernels")
@@ -99,6 +118,7 @@ void InspectOptions::declare(OptionTable &table) {
       .flag("types", types,
             "print, of each op of the forward that computes floats, the type "
             "of its arithmetic and why it is that")
+      .excludes("html")
       .excludes("json")
       .excludes("ptx")
       .excludes("kernels")
@@ -112,6 +132,7 @@ void InspectOptions::declare(OptionTable &table) {
                     "budgets from 0 to 1; write them to FILE.json or FILE.svg")
       .check(checkCurveFile)
       .example("curve.svg")
+      .excludes("html")
       .excludes("json")
       .excludes("ptx")
       .excludes("kernels")
@@ -156,6 +177,7 @@ static Status runInspect(const InspectOptions &command) {
                 {std::string_view(command.curvePath).ends_with(".svg")
                      ? io::FileKind::Svg
                      : io::FileKind::BudgetCurve}});
+  files.writes({"--html", command.html, {io::FileKind::Report}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
   if (command.curve)
@@ -167,15 +189,15 @@ static Status runInspect(const InspectOptions &command) {
     return printTypes(path, options);
   if (command.methods)
     return printMethods(path, options, command.json);
+  bool isText = !command.json && !command.ptx && command.html.empty();
   Session session(options);
-  if (std::string_view(path).ends_with(".onnx") && !command.json &&
-      !command.ptx) {
+  if (std::string_view(path).ends_with(".onnx") && isText) {
     std::fputs(session.summary(path).c_str(), stdout);
     if (Status s = session.status(); !s)
       return s;
     std::printf("\n");
   }
-  if (!command.json && !command.ptx && !command.resources) {
+  if (isText && !command.resources) {
     std::string summary = session.sizesSummary(path);
     std::fputs(summary.c_str(), stdout);
     if (!summary.empty() || !session.status())
@@ -190,8 +212,10 @@ static Status runInspect(const InspectOptions &command) {
     return printPtx(*reader, command.kernel);
   if (command.resources)
     return printResources(*reader);
+  if (!command.html.empty())
+    return writeReport(*reader, command.html);
   if (command.json)
-    return showArtifactAsJson(*reader);
+    return printFacts(*reader);
   showArtifact(*reader, path);
   return Status::success();
 }

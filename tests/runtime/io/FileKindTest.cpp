@@ -56,6 +56,8 @@ TEST(FileKind, knowsTextsByWhatTheyBeginWith) {
   EXPECT_EQ(kindOfText("{\"model\": \"m\", \"points\": [{\"budget\": 0}]}"),
             FileKind::BudgetCurve);
   EXPECT_EQ(kindOfText("<svg xmlns=\"x\">"), FileKind::Svg);
+  EXPECT_EQ(kindOfText(std::string(reportBegin) + "1.0 -->"), FileKind::Report);
+  EXPECT_EQ(kindOfText("<!doctype html>\n<p>"), FileKind::Other);
   EXPECT_EQ(kindOfText("row,class\n0,3\n1,-4e-3\n"), FileKind::Csv);
   EXPECT_EQ(kindOfText("class\n3\n4\n"), FileKind::Csv);
   EXPECT_EQ(kindOfText("{\"name\": \"a package\"}"), FileKind::Other);

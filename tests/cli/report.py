@@ -1,0 +1,107 @@
+"""What a report is made of, for report.sh.
+
+  report.py block PAGE FACTS     the page's block of JSON is FACTS; one script
+                                 and one style, which the policy names; nothing
+                                 refers to another file
+  report.py shown DOM FACTS      the numbers on the page, as the browser has
+                                 it, are those of FACTS
+"""
+
+import base64
+import hashlib
+import html.parser
+import json
+import sys
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.scripts, self.styles, self.data = [], [], {}
+        self.policy, self.references, self.into = "", [], None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        for name in ("src", "href", "srcset", "action", "style"):
+            if name in attributes:
+                self.references.append((tag, name, attributes[name]))
+        self.references += [(tag, name) for name in attributes if
+                            name.startswith("on")]
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"]
+        if tag == "script":
+            self.scripts.append([attributes.get("type", ""), ""])
+            self.into = self.scripts[-1]
+        elif tag == "style":
+            self.styles.append(["", ""])
+            self.into = self.styles[-1]
+        elif tag == "data" and "id" in attributes:
+            self.data[attributes["id"]] = attributes["value"]
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.into = None
+
+    def handle_data(self, text):
+        if self.into:
+            self.into[1] += text
+
+
+def digest(text):
+    hashed = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(hashed).decode()}'"
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def expect(what, got, wanted):
+    if got != wanted:
+        sys.exit(f"{what}: expected {wanted!r} but got {got!r}"[:2000])
+
+
+def check_block(page, facts):
+    text = read(page)
+    page = Page(text)
+    expect("kinds of scripts", [kind for kind, _ in page.scripts],
+           ["application/json", "module"])
+    expect("styles", len(page.styles), 1)
+    block, script = page.scripts[0][1], page.scripts[1][1]
+    expect("what ends a script in the block",
+           [part for part in ("<", ">", "&", "\u2028", "\u2029")
+            if part in block], [])
+    expect("the facts", json.loads(block), json.loads(read(facts)))
+    expect("the policy", page.policy,
+           f"default-src 'none'; script-src {digest(script)}; style-src "
+           f"{digest(page.styles[0][1])}; base-uri 'none'; form-action 'none'")
+    expect("references", page.references, [])
+    # Names of other files are in no form that a browser would follow.
+    for word in ("eval(", "new Function", "innerHTML", "insertAdjacentHTML",
+                 "document.write", "fetch(", "XMLHttpRequest", "import("):
+        expect(f"the script with {word}", word in script, False)
+    expect("addresses", [line for line in script.splitlines() if "://" in line
+                         and "http://www.w3.org/2000/svg" not in line], [])
+
+
+def check_shown(dom, facts):
+    shown = Page(read(dom)).data
+    facts = json.loads(read(facts))
+    manifest, summary = facts["manifests"][0], facts["summaries"][0]
+    names = {program["name"] for program in manifest["programs"]}
+    step = [program for program in summary["programs"] if program["name"] in
+            (("step",) if "step" in names else ("forward", "backward"))]
+    wanted = {"parameters": summary["parameters"],
+              "trained": summary["trained"],
+              "peak": summary["peaks"][0],
+              "file": facts["file"]["bytes"]}
+    for key in ("flops", "bytes", "kernels", "seconds"):
+        wanted[key] = sum(program[key] for program in step)
+    for key, value in wanted.items():
+        expect(key, float(shown.get("fact-" + key, "nan")), float(value))
+
+
+{"block": check_block, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,79 @@
+#!/bin/bash
+# report.sh BIN EXAMPLES - the page of `inspect --html` and `compile --report`:
+# it has the facts of `inspect --json`, allows its own script alone, and shows
+# names as text. Where there is a chromium, it opens without an error and shows
+# the numbers of the facts.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+model=$2/digits/mlp.mlir
+check=$(realpath "$(dirname "$0")")/report.py
+if ! command -v python3 >/dev/null; then
+  echo 'skipped: python3 is not installed'
+  exit 77
+fi
+cd "$work" || exit 1
+
+# The same facts, and the same bytes, each time and on both ways.
+expect 0 '^wrote a report to .c\.html. \(.*\)$' "$tandem" compile "$model" \
+  -o a.tdm --optimizer=adamw:lr=1e-3 --report=c.html
+expect 0 '' "$tandem" inspect a.tdm --html=a.html
+cmp a.html c.html || fail 'compile --report and inspect --html differ'
+"$tandem" inspect a.tdm --json >a.json || fail 'no facts'
+python3 "$check" block a.html a.json || fail 'the page of an artifact is wrong'
+expect 0 '"version": 1,' cat a.json
+
+# A model is compiled first.
+expect 0 '' "$tandem" inspect "$model" --html=m.html
+expect 0 '' "$tandem" inspect "$model" --html=n.html
+cmp m.html n.html || fail 'two pages of a model differ'
+"$tandem" inspect "$model" --json >m.json || fail 'no facts'
+python3 "$check" block m.html m.json || fail 'the page of a model is wrong'
+
+# Names are anybody's.
+hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028'
+sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >hostile.mlir
+expect 0 '' "$tandem" inspect hostile.mlir --html=h.html
+"$tandem" inspect hostile.mlir --json >h.json || fail 'no facts'
+grep -q 'onerror=alert' h.json || fail 'the name is not in the facts'
+python3 "$check" block h.html h.json || fail 'a name is more than text'
+
+# What is no page stays, and what is no name of one is refused.
+echo precious >other.html
+expect 2 'other.html' "$tandem" inspect a.tdm --html=other.html
+expect 0 precious cat other.html
+expect 2 "to end in .html, but got 'a.htm'" "$tandem" inspect a.tdm \
+  --html=a.htm
+expect 2 '--json and --html exclude each other' "$tandem" inspect a.tdm \
+  --html=b.html --json
+expect 2 '--report has no effect|exclude each other' "$tandem" compile \
+  "$model" --stop-after=plan --report=b.html
+expect 1 'nowhere' "$tandem" inspect a.tdm --html=nowhere/b.html
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -z "$browser" ]; then
+  [ "$failures" -eq 0 ] || finish
+  echo 'skipped in part: chromium is not installed, so no page was opened'
+  exit 77
+fi
+# opened PAGE prints all parts of it as the browser has them; errors are in
+# `log`.
+opened() {
+  timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
+    --user-data-dir="$work/browser" --enable-logging=stderr \
+    --virtual-time-budget=5000 --dump-dom "file://$work/$1#all" 2>log
+}
+opened a.html >dom || fail 'the page does not open'
+! grep CONSOLE log || fail 'the page has an error'
+for part in overview memory kernels saved; do
+  grep -qE "id=\"panel-$part\"[^>]*><(h2|div|form|p)" dom ||
+    fail "the part '$part' is empty"
+done
+python3 "$check" shown dom a.json || fail 'the numbers are others'
+
+opened h.html >dom || fail 'the page of hostile names does not open'
+! grep CONSOLE log || fail 'a name is an error'
+grep -q '<title>digits_mlp: a report of tandem</title>' dom ||
+  fail 'a name has run'
+! grep -q '<img' dom || fail 'a name is an element'
+grep -q '&lt;img src=x onerror=alert(1)&gt;' dom || fail 'a name is not shown'
+finish

@@ -1,0 +1,22 @@
+//===- ReportFacts.h - all that is known of a compilation, as JSON --------===//
+//
+// What `tandem inspect --json` prints and a report shows
+// (docs/INSPECT_JSON.md): the facts of the artifact, and what the compiler's
+// tables make of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_TOOLS_TANDEM_REPORTFACTS_H
+#define TANDEM_TOOLS_TANDEM_REPORTFACTS_H
+
+#include "tools/commands/ArtifactFacts.h"
+
+namespace tandem::commands {
+
+/// Returns the artifact's facts with `summaries`, one for each manifest: peaks,
+/// what programs and kernels cost, and the time that they are expected to take.
+Result<nlohmann::ordered_json>
+reportFacts(const artifact::ArtifactReader &reader);
+
+} // namespace tandem::commands
+
+#endif

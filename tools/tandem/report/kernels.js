@@ -1,0 +1,147 @@
+// The kernels of a program against what the machine can do.
+
+// One row a kernel, over all its launches.
+function kernelRows(program) {
+  const rows = new Map();
+  for (const launch of program.launches) {
+    if (launch.kernel === undefined) continue;
+    const row = rows.get(launch.kernel) || {
+      kernel: manifest().kernels[launch.kernel], launches: 0,
+      cost: summary().kernels[launch.kernel]};
+    ++row.launches;
+    rows.set(launch.kernel, row);
+  }
+  return [...rows.values()];
+}
+
+const totalOf = row => row.cost.seconds * row.launches;
+const intensityOf = row => row.kernel.flops / Math.max(row.kernel.bytes, 1);
+
+// Both axes by powers of ten.
+function roofline(rows) {
+  const {machine} = summary();
+  const points = rows.filter(row => row.kernel.flops && row.kernel.bytes);
+  if (!points.length) return make('p', {}, 'No kernel computes.');
+  const rateOf = row => row.kernel.flops / row.cost.seconds;
+  const log = Math.log10, height = 360, right = kWidth - 10;
+  const roofs = [...new Set([machine.products, machine.narrow])];
+  const xs = points.map(intensityOf).concat(roofs[0] / machine.bytes);
+  const ys = points.map(rateOf).concat(roofs);
+  const low = list => Math.floor(log(Math.min(...list)));
+  const high = list => Math.ceil(log(Math.max(...list)));
+  const [x0, x1, y0, y1] = [low(xs), high(xs) + 1, low(ys), high(ys)];
+  const x = value => kLeft + (log(value) - x0) / (x1 - x0) * (right - kLeft);
+  const y = value => height - 40 - (log(value) - y0) / (y1 - y0) *
+    (height - 55);
+  const range = (from, to) => Array.from({length: to - from + 1},
+                                         (_, i) => 10 ** (from + i));
+  const marks = [
+    range(x0, x1).map(value => [
+      draw('line', {x1: x(value), x2: x(value), y1: 15, y2: height - 40,
+                    class: 'axis'}),
+      draw('text', {x: x(value), y: height - 24, 'text-anchor': 'middle'},
+           value < 1 ? String(Number(value.toPrecision(1)))
+             : countText(value))]),
+    range(y0, y1).map(value => [
+      draw('line', {x1: kLeft, x2: right, y1: y(value), y2: y(value),
+                    class: 'axis'}),
+      draw('text', {x: kLeft - 6, y: y(value) + 4, 'text-anchor': 'end'},
+           countText(value))]),
+    draw('text', {x: (kLeft + right) / 2, y: height - 6,
+                  'text-anchor': 'middle'}, 'FLOP for each byte'),
+    draw('text', {x: kLeft, y: 11}, 'FLOP/s'),
+  ];
+  const lines = roofs.map(roof => {
+    const knee = roof / machine.bytes, from = 10 ** x0;
+    const begin = Math.max(from, 10 ** y0 / machine.bytes);
+    return draw('polyline', {class: 'roof', points:
+      `${x(begin)},${y(begin * machine.bytes)} ${x(knee)},${y(roof)} ` +
+      `${right},${y(roof)}`});
+  });
+  const kinds = [...new Set(points.map(row => row.kernel.class))];
+  const whole = points.reduce((sum, row) => sum + totalOf(row), 0);
+  const said = make('p', {class: 'said', 'aria-live': 'polite'},
+    'A circle is a kernel, as large as its share of the predicted time. The ' +
+    'line is what the machine can do.');
+  const biggest = [...points].sort((a, b) => totalOf(b) - totalOf(a))
+    .slice(0, kMost);
+  const circles = biggest.map(row => draw('circle', {
+    cx: x(intensityOf(row)), cy: y(rateOf(row)),
+    r: 3 + 22 * Math.sqrt(totalOf(row) / whole), 'fill-opacity': 0.75,
+    class: 'item c' + kinds.indexOf(row.kernel.class) % 10}));
+  let at = -1;
+  function choose(next) {
+    if (at >= 0) circles[at].classList.remove('chosen');
+    at = Math.min(Math.max(next, 0), circles.length - 1);
+    circles[at].classList.add('chosen');
+    said.textContent = kernelText(biggest[at], whole);
+  }
+  return [legend(kinds), make('div', {class: 'wide'}, draw('svg', {
+    viewBox: `0 0 ${kWidth} ${height}`, role: 'application', tabindex: 0,
+    class: 'scrolled', 'aria-label': 'Kernels under the roof of the machine',
+    mouseover: event => {
+      const found = circles.indexOf(event.target);
+      if (found >= 0) choose(found);
+    },
+    keydown: event => {
+      const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+      if (!step) return;
+      event.preventDefault();
+      choose(at + step);
+    },
+  }, marks, lines, circles)), said];
+}
+
+function kernelText(row, whole) {
+  return `${row.kernel.symbol}: ${row.kernel.summary || row.kernel.class}; ` +
+    `${row.launches} launches, ${secondsText(totalOf(row))} ` +
+    `(${percentText(totalOf(row) / whole)}), bound by ` +
+    kBounds[row.cost.bound];
+}
+
+function kernelMore(row) {
+  const {kernel} = row;
+  return [
+    kernel.summary ? make('p', {}, 'Most work: ', make('code', {},
+                                                       kernel.summary)) : null,
+    make('p', {}, `${kernel.ops.length} ops: `,
+         make('code', {}, kernel.ops.map(opText).join(', '))),
+    kernel.scratch_bytes ? make('p', {}, 'Scratch memory of a thread: ',
+                                bytes(kernel.scratch_bytes)) : null,
+    kernel.block ? make('p', {}, `Threads of a block: ` +
+                                 kernel.block.join(' x ')) : null,
+  ];
+}
+
+function kernels() {
+  const program = chosenProgram(), rows = kernelRows(program);
+  const {machine} = summary();
+  const whole = rows.reduce((sum, row) => sum + totalOf(row), 0) || 1;
+  return [
+    make('h2', {}, `Kernels of ${program.name}`),
+    make('p', {class: 'soft'}, 'Times are predictions, one kernel after the ' +
+      `other: ${machine.name}, ${countText(machine.products)}FLOP/s of ` +
+      `products in f32, ${bytesText(machine.bytes)}/s.`),
+    roofline(rows),
+    table({
+      caption: 'Kernels; press a name for what is fused in it', rows,
+      sortBy: 2, more: kernelMore,
+      columns: [
+        {name: 'kernel', get: row => row.kernel.symbol},
+        {name: 'launches', right: true, get: row => row.launches},
+        {name: 'predicted', right: true, get: totalOf,
+         show: row => seconds(totalOf(row))},
+        {name: 'share', right: true, get: row => totalOf(row) / whole,
+         show: row => percentText(totalOf(row) / whole)},
+        {name: 'bound by', get: row => row.cost.bound},
+        {name: 'class', get: row => row.kernel.class},
+        {name: 'FLOP', right: true, get: row => row.kernel.flops,
+         show: row => count(row.kernel.flops)},
+        {name: 'bytes', right: true, get: row => row.kernel.bytes,
+         show: row => bytes(row.kernel.bytes)},
+        {name: 'FLOP/byte', right: true, get: intensityOf,
+         show: row => intensityOf(row).toFixed(2)},
+        {name: 'ops', right: true, get: row => row.kernel.ops.length},
+      ]}),
+  ];
+}

@@ -1,0 +1,72 @@
+// What crosses from the forward to the backward, and what is computed again.
+
+function savedRows() {
+  const forward = programs().find(program => program.name === 'forward');
+  const backward = programs().find(program => program.name === 'backward');
+  if (!forward) return [];
+  const about = new Map(((partition() || {}).saved || []).map(
+    saved => [saved.name, saved]));
+  return forward.results.filter(slot => slot.role === 'saved').map(slot => ({
+    slot, about: about.get(slot.name),
+    bytes: bytesOf(slot.dtype, slot.shape),
+    readers: backward ? readersOf(backward, slot.name) : []}));
+}
+
+// The launches of the backward that read the saved argument.
+function readersOf(backward, name) {
+  const index = backward.arguments.findIndex(
+    slot => slot.role === 'saved' && slot.name === name);
+  const readers = backward.launches.filter(launch => launch.reads.some(at => {
+    const buffer = backward.buffers[launch.buffers[at]];
+    return buffer.in === 'argument' && buffer.index === index;
+  }));
+  return [...new Set(readers.map(launchName))];
+}
+
+function madeBy(about) {
+  if (!about) return '';
+  return opText(about.op) + (about.where ? ' at ' + about.where : '');
+}
+
+function saved() {
+  const rows = savedRows(), found = partition();
+  if (!found && !rows.length)
+    return make('p', {}, 'There is no forward with a backward.');
+  const total = rows.reduce((sum, row) => sum + row.bytes, 0);
+  const repeated = (found || {}).repeated || [];
+  const again = repeated.reduce((sum, op) => sum + op.seconds, 0);
+  return [
+    make('h2', {}, 'Saved for the backward'),
+    make('p', {}, `${rows.length} values, `, bytes(total, 'saved'), '.'),
+    table({
+      caption: 'Saved values', rows, sortBy: 1,
+      columns: [
+        {name: 'value', get: row => row.slot.name},
+        {name: 'bytes', right: true, get: row => row.bytes,
+         show: row => bytes(row.bytes)},
+        {name: 'type', kind: 'type',
+         get: row => typeText(row.slot.dtype, row.slot.shape)},
+        {name: 'again', right: true,
+         get: row => row.about ? row.about.seconds : 0,
+         show: row => row.about ? seconds(row.about.seconds) : ''},
+        {name: 'reason', kind: 'text', get: row => row.slot.reason || ''},
+        {name: 'made by', kind: 'text', get: row => madeBy(row.about)},
+        {name: 'read by', kind: 'text', get: row => row.readers.join(', ')},
+        {name: 'in', get: row => row.slot.host ? 'host' : 'device'},
+      ]}),
+    make('h2', {}, 'Computed again in the backward'),
+    make('p', {}, `${repeated.length} ops, `, seconds(again, 'again'),
+         ' predicted.'),
+    table({
+      caption: 'Ops of the forward that the backward runs again',
+      rows: repeated, sortBy: 1,
+      columns: [
+        {name: 'op', get: op => madeBy(op)},
+        {name: 'time', right: true, get: op => op.seconds,
+         show: op => seconds(op.seconds)},
+        {name: 'bytes', right: true, get: op => op.bytes,
+         show: op => bytes(op.bytes)},
+        {name: 'reason', kind: 'text', get: op => op.reason},
+      ]}),
+  ];
+}
