@@ -111,9 +111,13 @@ typedef struct tdm_options {
   const char *device;
   int no_graphs;    /* 1: a device launches kernels one by one */
   int no_libraries; /* 1: cuBLASLt and cuDNN are not used */
+  /* A file with a public key (Ed25519 in PEM), or null: an artifact that has no
+   * signature by it beside itself, PATH.sig, is not loaded. Needs
+   * libtandem-signatures.so. */
+  const char *require_signature;
 } tdm_options;
 #define TDM_OPTIONS_INIT                                                       \
-  { sizeof(tdm_options), 0, 0, 0, 0, 0 }
+  { sizeof(tdm_options), 0, 0, 0, 0, 0, 0 }
 
 /* Loads the artifact at `path`. `options` may be null: TDM_OPTIONS_INIT. A
  * stage of a model (`--parallel=pp`) is TDM_UNSUPPORTED: tandem-run runs those.

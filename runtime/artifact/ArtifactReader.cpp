@@ -195,8 +195,8 @@ ArtifactReader::parse(std::shared_ptr<Contents> contents) {
   return reader;
 }
 
-Result<ArtifactReader>
-ArtifactReader::fromMemory(std::span<const std::byte> bytes) {
+Result<std::shared_ptr<ArtifactReader::Contents>>
+ArtifactReader::copy(std::span<const std::byte> bytes) {
   auto contents = std::make_shared<Contents>();
   size_t size = bytes.size();
   // Sections lie at multiples of 4096 in the file, so this alignment is theirs.
@@ -209,10 +209,11 @@ ArtifactReader::fromMemory(std::span<const std::byte> bytes) {
   contents->memory = std::shared_ptr<const void>(
       copy, [](const void *memory) { std::free(const_cast<void *>(memory)); });
   contents->file = {static_cast<const std::byte *>(copy), size};
-  return parse(std::move(contents));
+  return contents;
 }
 
-Result<ArtifactReader> ArtifactReader::open(const std::string &path) {
+Result<std::shared_ptr<ArtifactReader::Contents>>
+ArtifactReader::map(const std::string &path) {
   auto cannot = [&](const std::string &why) {
     return Status::failed("cannot open '" + path + "': " + why);
   };
@@ -242,7 +243,39 @@ Result<ArtifactReader> ArtifactReader::open(const std::string &path) {
         std::shared_ptr<const void>(data, [size](const void *memory) {
           ::munmap(const_cast<void *>(memory), size);
         });
-  Result<ArtifactReader> reader = parse(std::move(contents));
+  return contents;
+}
+
+Result<ArtifactReader>
+ArtifactReader::fromMemory(std::span<const std::byte> bytes) {
+  auto contents = copy(bytes);
+  if (!contents)
+    return std::move(contents).status();
+  return parse(*std::move(contents));
+}
+
+Result<ArtifactReader> ArtifactReader::open(const std::string &path) {
+  auto contents = map(path);
+  if (!contents)
+    return std::move(contents).status();
+  Result<ArtifactReader> reader = parse(*std::move(contents));
+  if (!reader)
+    return std::move(reader).status().in("'" + path + "'");
+  return reader;
+}
+
+Result<ArtifactReader> ArtifactReader::openVerified(
+    const std::string &path,
+    const std::function<Status(std::span<const std::byte>)> &verify) {
+  auto mapped = map(path);
+  if (!mapped)
+    return std::move(mapped).status();
+  auto contents = copy((*mapped)->file);
+  if (!contents)
+    return std::move(contents).status();
+  if (Status status = verify((*contents)->file); !status)
+    return status;
+  Result<ArtifactReader> reader = parse(*std::move(contents));
   if (!reader)
     return std::move(reader).status().in("'" + path + "'");
   return reader;

@@ -13,6 +13,7 @@
 #include "runtime/artifact/Status.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,10 @@ public:
   };
 
   static Result<ArtifactReader> open(const std::string &path);
+  /// Copies the file into memory, and fails with what `verify` does of it.
+  static Result<ArtifactReader>
+  openVerified(const std::string &path,
+               const std::function<Status(std::span<const std::byte>)> &verify);
   /// Reads an artifact that is already in memory (copied).
   static Result<ArtifactReader> fromMemory(std::span<const std::byte> bytes);
 
@@ -61,6 +66,9 @@ private:
     /// Of each target: how the names of its constants and of its code end.
     std::vector<std::pair<std::string, std::string>> suffixes;
   };
+  static Result<std::shared_ptr<Contents>> map(const std::string &path);
+  static Result<std::shared_ptr<Contents>>
+  copy(std::span<const std::byte> bytes);
   static Result<ArtifactReader> parse(std::shared_ptr<Contents> contents);
 
   std::shared_ptr<const Contents> contents;

@@ -67,6 +67,13 @@ bool isNpz(std::string_view begin) {
   return begin.substr(header, length).ends_with(".npy");
 }
 
+/// 64 bytes, not all of which are ASCII.
+bool isSignature(std::string_view begin, uint64_t size) {
+  return size == 64 && std::any_of(begin.begin(), begin.end(), [](char c) {
+           return static_cast<unsigned char>(c) > 126;
+         });
+}
+
 /// ir_version first, then one of the model's other fields, as all exporters
 /// write them.
 bool isOnnx(std::string_view begin) {
@@ -192,6 +199,8 @@ FileKind fileKind(const std::string &path) {
     return FileKind::Npz;
   if (auto header = safetensorsHeader(path, begin, size))
     return kindOfSafetensors(header->json);
+  if (isSignature(begin, size))
+    return FileKind::Signature;
   if (isOnnx(begin))
     return FileKind::Onnx;
   size_t zero = begin.find('\0');
@@ -234,6 +243,7 @@ std::string_view describe(FileKind kind) {
                                         "a report (html)",
                                         "a table (csv)",
                                         "a training's options",
+                                        "a signature",
                                         "a file of another kind"};
   return names[size_t(kind)];
 }

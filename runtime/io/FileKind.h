@@ -38,7 +38,8 @@ enum class FileKind : uint8_t {
   Svg,
   Report, ///< a page of what was compiled
   Csv,
-  Options, ///< of a training, that it resolved
+  Options,   ///< of a training, that it resolved
+  Signature, ///< 64 bytes that are no text
   Other
 };
 

@@ -10,6 +10,7 @@
 #include "runtime/call/CreateGraph.h"
 #include "runtime/model/ModelCore.h"
 #include "runtime/model/Pieces.h"
+#include "runtime/model/Signed.h"
 
 #include <new>
 
@@ -160,7 +161,9 @@ Model::Model(std::shared_ptr<ModelCore> core) : core_(std::move(core)) {}
 Result<Model> Model::load(const std::string &path, const Options &options) {
   return guarded([&]() -> Result<Model> {
     Result<artifact::ArtifactReader> reader =
-        artifact::ArtifactReader::open(path);
+        options.requireSignature.empty()
+            ? artifact::ArtifactReader::open(path)
+            : openSigned(path, options.requireSignature);
     if (!reader)
       return reader.status();
     Result<Model> model = load(std::move(*reader), options);

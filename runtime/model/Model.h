@@ -67,6 +67,9 @@ struct Options {
   bool useGraphs = true; ///< a device may record programs and replay them
   /// A device may compute what the artifact marks with a vendor's library.
   bool useLibraries = true;
+  /// A file with a public key (Ed25519 in PEM): an artifact that has no
+  /// signature by it beside itself, PATH.sig, is not loaded.
+  std::string requireSignature = {};
 };
 
 /// A tensor that goes into a call. A program that changes what the handle shows

@@ -54,7 +54,7 @@ expect 2 "expected a number of epochs but got 'many'" quickstart --epochs=many
 stand_in dpkg-query <<<'exit 1'
 stand_in id <<<'echo 1000'
 expect 1 'only root can install them' install
-expect 1 'missing 13 of 13 packages' install --runtime --check
+expect 1 'missing 14 of 14 packages' install --runtime --check
 # Root, without a network; then with one and without the packages.
 stand_in id <<<'echo 0'
 stand_in apt-get <<<'echo "E: no network"; exit 100'

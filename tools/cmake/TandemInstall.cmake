@@ -5,6 +5,8 @@
 #   nccl       libtandem-nccl.so: opened by the runtime
 #   images     libtandem-images.so, where libpng or libjpeg was found: opened by
 #              tandem-run
+#   signatures libtandem-signatures.so, where libcrypto was found: opened by the
+#              runtime
 #   dev        headers of the C and C++ API, what find_package and pkg-config read
 #   compiler   tandem and its tools, the CUDA emulator, and the libraries and
 #              headers of the tracer and the compiler
@@ -44,6 +46,13 @@ install(TARGETS tandem-nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
 if(TARGET tandem-images)
   install(TARGETS tandem-images LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT images)
+endif()
+
+# --- signatures --------------------------------------------------------------
+# A package of its own, so that the runtime needs no libcrypto.
+if(TARGET tandem-signatures)
+  install(TARGETS tandem-signatures LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT signatures)
 endif()
 
 # --- dev ---------------------------------------------------------------------
@@ -107,11 +116,14 @@ if(TANDEM_BUILD_COMPILER)
 endif()
 
 # --- what is said in every package -------------------------------------------
-foreach(component runtime dev compiler mpi nccl images)
+foreach(component runtime dev compiler mpi nccl images signatures)
   if(component STREQUAL mpi AND NOT TARGET tandem-mpi)
     continue()
   endif()
   if(component STREQUAL images AND NOT TARGET tandem-images)
+    continue()
+  endif()
+  if(component STREQUAL signatures AND NOT TARGET tandem-signatures)
     continue()
   endif()
   if(component STREQUAL compiler AND NOT TANDEM_BUILD_COMPILER)

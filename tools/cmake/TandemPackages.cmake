@@ -20,6 +20,9 @@ endif()
 if(TARGET tandem-images)
   list(APPEND CPACK_COMPONENTS_ALL images)
 endif()
+if(TARGET tandem-signatures)
+  list(APPEND CPACK_COMPONENTS_ALL signatures)
+endif()
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -41,6 +44,9 @@ set(CPACK_COMPONENT_NCCL_DEPENDS runtime)
 set(CPACK_COMPONENT_IMAGES_DESCRIPTION "reads folders of PNG and JPEG
  The library that tandem-run opens to decode images.")
 set(CPACK_COMPONENT_IMAGES_DEPENDS runtime)
+set(CPACK_COMPONENT_SIGNATURES_DESCRIPTION "signs and verifies artifacts
+ The library that libtandem.so opens for Ed25519 by libcrypto.")
+set(CPACK_COMPONENT_SIGNATURES_DEPENDS runtime)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiles models to artifacts
  The program tandem with its tools, the emulated CUDA device, and the libraries
  and headers of the tracer and the compiler.")

@@ -31,6 +31,9 @@ void ModelOptions::declare(OptionTable &options) {
       .integer("seed", "S", seed, 0, INT64_MAX,
                "seed of initial parameters and of shuffling")
       .byDefault("0");
+  options.text("require-signature", "F.pem", requireSignature,
+               "a public key: load the artifact only if X.tdm.sig is its "
+               "signature by the secret one ('tandem sign')");
   options.group("device");
   options.text("device", "DEVICE", device, "cpu, cuda[:N] or cuda-emu[:N]")
       .check([](std::string_view text) {
@@ -79,6 +82,7 @@ Option &ModelOptions::declareAverage(OptionTable &options) {
 void ModelOptions::declare(Files &files) const {
   files.reads("X.tdm", artifact);
   files.reads("--params", params);
+  files.reads("--require-signature", requireSignature);
   files.writes({"--profile", profile, {io::FileKind::Profile}});
 }
 
@@ -104,6 +108,7 @@ Result<runtime::Options> ModelOptions::runtimeOptions() const {
   options.cpuVariant = cpuVariant;
   options.useGraphs = !noGraphs;
   options.useLibraries = libraries == "auto";
+  options.requireSignature = requireSignature;
   if (!device.empty()) {
     auto parsed = runtime::parseDevice(device);
     if (!parsed)

@@ -20,7 +20,7 @@ struct ModelOptions {
   std::string average; ///< "ema" or "swa": these are read for parameters
   std::optional<int64_t> threads, seed;
 
-  std::string device, cpuVariant, profile, libraries = "auto";
+  std::string device, cpuVariant, profile, requireSignature, libraries = "auto";
   bool noGraphs = false, force = false;
   RankOptions ranks;
 

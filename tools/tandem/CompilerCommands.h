@@ -11,8 +11,10 @@ Command checkpointCommand();
 Command compileCommand();
 Command checkCommand();
 Command inspectCommand();
+Command keysCommand();
 Command linkCommand();
 Command reduceCommand();
+Command signCommand();
 Command simulateCommand();
 
 /// Adds compiler, targets and assemblers of PTX to doctor's findings.

@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
   std::vector<Command> commands = {compileCommand(),    checkCommand(),
                                    inspectCommand(),    simulateCommand(),
                                    linkCommand(),       reduceCommand(),
-                                   checkpointCommand(), bugreportCommand()};
+                                   checkpointCommand(), keysCommand(),
+                                   signCommand(),       bugreportCommand()};
   for (const Command &command : runtimeCommands())
     if (command.name != "inspect")
       commands.push_back(command);

@@ -31,6 +31,7 @@ class Options(ctypes.Structure):
         ("device", c_char_p),
         ("no_graphs", c_int),
         ("no_libraries", c_int),
+        ("require_signature", c_char_p),
     ]
 
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import weakref
 from ctypes import byref, c_void_p
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _exchange as exchange
 from ._artifact import Artifact, Value
@@ -93,6 +93,7 @@ class Model:
         seed: int = 0,
         graphs: bool = True,
         libraries: bool = True,
+        require_signature: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         self.artifact = artifact
         options = Options(
@@ -102,6 +103,7 @@ class Model:
             None if device is None else device.encode(),
             0 if graphs else 1,
             0 if libraries else 1,
+            None if require_signature is None else os.fsencode(require_signature),
         )
         handle = c_void_p()
         check(

@@ -64,6 +64,7 @@ class Step:
         copies: str = "warn",
         graphs: bool = True,
         libraries: bool = True,
+        require_signature: Union[str, "os.PathLike[str]", None] = None,
     ) -> None:
         if not isinstance(artifact, Artifact):
             artifact = Artifact(artifact)
@@ -75,6 +76,7 @@ class Step:
             seed=seed,
             graphs=graphs,
             libraries=libraries,
+            require_signature=require_signature,
         )
         self._taker = Taker(self._model.device, copies)
         #: What the last call copied: the names of inputs with the reasons.

@@ -1,0 +1,441 @@
+"""Random differentiable programs, as JSON graphs (docs/JSON_GRAPH.md): tools/random-programs.
+
+A program is a list of nodes, each of which reads values that were made before. Each value that nobody reads becomes a part of the
+loss: the sum of its elements times numbers that are drawn, so that no two elements have the same cotangent. Every node is followed
+by what keeps numbers near 1, where it may leave that.
+"""
+
+import math
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 129]
+MOST = 20000  # elements of a value
+
+
+def product(shape):
+    return math.prod(shape)
+
+
+class Program:
+    def __init__(self, random, type_):
+        self.random, self.type = random, type_
+        self.inputs, self.params, self.nodes, self.shapes, self.count = [], [], [], {}, 0
+
+    # --- values
+    def name(self, kind):
+        self.count += 1
+        return f"{kind}{self.count}"
+
+    def size(self, most=129):
+        if self.random.random() < 0.01:
+            return 0
+        return self.random.choice([size for size in SIZES if size <= most])
+
+    def shape(self, rank=None):
+        rank = self.random.choice([0, 1, 2, 2, 2, 3, 3, 4]) if rank is None else rank
+        while True:
+            shape = [self.size() for _ in range(rank)]
+            if product(shape) <= MOST:
+                return shape
+
+    def param(self, shape):
+        name = self.name("w")
+        self.params.append({"name": name, "type": self.type, "shape": shape, "init": {"kind": "uniform", "low": -1.2, "high": 1.2}})
+        self.shapes[name] = shape
+        return name
+
+    def indices(self, shape, high):
+        name = self.name("i")
+        self.inputs.append({"name": name, "type": "i64", "shape": shape, "high": high})
+        return name
+
+    def pick(self, where=lambda shape: True, make=None):
+        """A value whose shape is right: mostly one that is there, else a new parameter."""
+        found = [name for name, shape in self.shapes.items() if where(shape)]
+        if found and self.random.random() < 0.85:
+            return self.random.choice(found[-8:] if self.random.random() < 0.7 else found)
+        return self.param(make() if make else self.shape())
+
+    def node(self, op, inputs, shape, /, results=1, **attributes):
+        outputs = [self.name("v") for _ in range(results)]
+        self.nodes.append({"op": op, "inputs": inputs, "outputs": outputs, **({"attributes": attributes} if attributes else {})})
+        if shape is not None:
+            self.shapes[outputs[0]] = shape
+        return outputs[0]
+
+    def hidden(self, op, inputs, /, **attributes):
+        """A node whose result the next one alone reads."""
+        return self.node(op, inputs, None, **attributes)
+
+    # --- kinds of nodes
+    def unary(self):
+        x = self.pick()
+        shape = self.shapes[x]
+        smooth = ["tanh", "sigmoid", "sin", "cos", "erf", "gelu", "silu", "neg", "softsign", "mish", "atan", "asinh", "softplus", "logsigmoid"]
+        bent = ["abs", "relu", "leaky_relu", "elu", "hardswish", "hardtanh", "selu", "relu6", "softshrink", "hardsigmoid", "celu", "tanhshrink"]
+        self.node(self.random.choice(smooth + bent), [x], shape)
+
+    def guarded(self):
+        """Functions that are not defined, or not small, everywhere."""
+        x = self.pick()
+        shape = self.shapes[x]
+        op = self.random.choice(["exp", "log", "sqrt", "reciprocal", "rsqrt", "log1p", "expm1", "exp2", "cosh", "sinh", "power"])
+        if op in ("exp", "expm1", "exp2", "cosh", "sinh"):
+            return self.node(op, [self.hidden("tanh", [x])], shape)
+        safe = self.hidden("add", [self.hidden("square", [x]), self.constant(shape, 0.5)])
+        if op == "power":
+            return self.node(op, [self.hidden("sigmoid", [x]), self.constant([], self.random.choice([2.0, 3.0, 0.5, -0.5, 1.5, -1.0]))], shape)
+        if op == "rsqrt":
+            return self.node("reciprocal", [self.hidden("sqrt", [safe])], shape)
+        return self.node(op, [safe], shape)
+
+    def constant(self, shape, value):
+        name = self.name("c")
+        self.nodes.append({"op": "constant", "inputs": [], "outputs": [name], "type": self.type, "shape": shape, "value": value})
+        return name
+
+    def stretched(self, shape):
+        """A shape that stretches to `shape`."""
+        kept = [1 if self.random.random() < 0.3 else size for size in shape]
+        return kept[self.random.randint(0, len(kept)):] if kept and self.random.random() < 0.4 else kept
+
+    def stretches(self, shape, to):
+        return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1]))
+
+    def binary(self):
+        x = self.pick()
+        shape = self.shapes[x]
+        y = self.pick(lambda other: self.stretches(other, shape), lambda: self.stretched(shape))
+        op = self.random.choice(["multiply", "subtract", "add_scaled", "divide", "fmax", "fmin", "hypot", "logaddexp", "lerp", "addcmul", "where",
+                                 "atan2", "xlogy"])
+        both = [x, y] if self.random.random() < 0.5 else [y, x]
+        if op == "divide":
+            safe = self.hidden("add", [self.hidden("square", [y]), self.constant(self.shapes[y], 0.5)])
+            return self.node(op, [x, safe], shape)
+        if op == "xlogy":
+            safe = self.hidden("add", [self.hidden("square", [y]), self.constant(self.shapes[y], 0.5)])
+            return self.node(op, [x, safe], shape)
+        if op == "atan2":
+            if self.shapes[x] != self.shapes[y]:
+                return None
+            return self.node(op, [x, self.hidden("add", [self.hidden("abs", [y]), self.constant(shape, 0.5)])], shape)
+        if op == "hypot":
+            return self.node(op, [self.hidden("add", [self.hidden("abs", [x]), self.constant(shape, 0.1)]), y], shape)
+        if op == "where":
+            return self.node(op, [self.hidden(self.random.choice(["lt", "ge"]), both), *both], shape)
+        if op == "addcmul":
+            return self.node(op, [x, *both], shape, value=0.7)
+        if op in ("add_scaled", "subtract"):
+            return self.node(op, both, shape, alpha=self.random.choice([1.0, -0.5, 2.0]))
+        return self.node(op, both, shape)
+
+    def dims(self, rank, least=1):
+        return sorted(self.random.sample(range(rank), self.random.randint(min(least, rank), rank)))
+
+    def reduction(self):
+        x = self.pick(lambda shape: shape and 0 not in shape)
+        shape = self.shapes[x]
+        if not shape or 0 in shape:
+            return None
+        dims, keep = self.dims(len(shape)), self.random.random() < 0.5
+        result = [1 if d in dims else size for d, size in enumerate(shape) if keep or d not in dims]
+        op = self.random.choice(["sum", "mean", "amax", "amin", "logsumexp", "var", "std", "norm", "sum_square", "sum_abs"])
+        many = product([shape[d] for d in dims])
+        if op in ("var", "std") and many < 2:
+            op = "mean"
+        more = {"keepdim": keep}
+        if op == "norm":
+            more["p"] = self.random.choice([1.0, 2.0, 3.0])
+        value = self.node(op, [x], None, dim=dims, **more)
+        if op in ("sum", "sum_square", "sum_abs") and many > 4:
+            value = self.hidden("divide", [value, self.constant([], float(many) ** 0.5)])
+        self.shapes[value] = result
+        return value
+
+    def along(self):
+        """What keeps a shape and looks along one dimension."""
+        x = self.pick(lambda shape: shape and 0 not in shape)
+        shape = self.shapes[x]
+        if not shape or 0 in shape:
+            return None
+        dim = self.random.randrange(len(shape))
+        op = self.random.choice(["softmax", "log_softmax", "cumsum", "flip", "roll", "normalize", "logcumsumexp", "sort", "cumprod"])
+        if op in ("softmax", "log_softmax", "cumsum"):
+            value = self.node(op, [x], shape, dim=dim)
+            if op == "cumsum":
+                del self.shapes[value]
+                return self.node("divide", [value, self.constant([], float(shape[dim]) ** 0.5)], shape)
+            return value
+        if op == "sort":
+            return self.node("topk", [x], shape, results=1, k=shape[dim], dim=dim, largest=self.random.random() < 0.5)
+        if op == "roll":
+            return self.node(op, [x], shape, shifts=[self.random.randint(-9, 9)], dim=[dim])
+        if op == "flip":
+            return self.node(op, [x], shape, dim=self.dims(len(shape)))
+        if op == "cumprod":
+            return self.node(op, [self.hidden("tanh", [x])], shape, dim=dim)
+        if op == "normalize":
+            x = self.hidden("add", [self.hidden("square", [x]), self.constant(shape, 0.1)])
+        return self.node(op, [x], shape, dim=dim)
+
+    def moved(self):
+        """The same elements elsewhere."""
+        x = self.pick(lambda shape: len(shape) > 0)
+        shape = self.shapes[x]
+        rank = len(shape)
+        if rank == 0:
+            return None
+        op = self.random.choice(["permute", "view", "slice", "constant_pad", "expand", "cat", "stack", "repeat", "select", "unfold", "diagonal",
+                                 "slice_scatter", "repeat_interleave", "triu"])
+        dim = self.random.randrange(rank)
+        if op == "permute":
+            order = self.random.sample(range(rank), rank)
+            return self.node(op, [x], [shape[d] for d in order], permutation=order)
+        if op == "view":
+            if product(shape) == 0:
+                return None
+            left, result = product(shape), []
+            while left > 1 and len(result) < 4:
+                size = self.random.choice([d for d in range(1, left + 1) if left % d == 0][:40] + [left])
+                result.append(size)
+                left //= size
+            return self.node(op, [x], result + [left] if left > 1 or not result else result, shape=result + [left] if left > 1 or not result else result)
+        if op == "slice" and shape[dim] > 0:
+            start, step = self.random.randrange(shape[dim]), self.random.choice([1, 1, 2, 3])
+            end = self.random.randint(start + 1, shape[dim])
+            result = list(shape)
+            result[dim] = (end - start + step - 1) // step
+            return self.node("slice_along", [x], result, dim=dim, start=start, end=end, step=step)
+        if op == "constant_pad":
+            pads = [[self.random.randint(0, 3), self.random.randint(0, 3)] if self.random.random() < 0.6 else [0, 0] for _ in shape]
+            result = [size + sum(pad) for size, pad in zip(shape, pads)]
+            if product(result) > MOST:
+                return None
+            return self.node(op, [x], result, pad=[n for pad in pads[::-1] for n in pad], value=0.25)
+        if op == "expand":
+            result = [self.size(9) if size == 1 else size for size in shape]
+            if self.random.random() < 0.5:
+                result = [self.size(5), *result]
+            return self.node(op, [x], result, shape=result) if product(result) <= MOST else None
+        if op == "cat":
+            parts = [x] + [self.pick(lambda other: len(other) == rank and all(a == b or d == dim for d, (a, b) in enumerate(zip(other, shape))),
+                                     lambda: [self.size(33) if d == dim else size for d, size in enumerate(shape)]) for _ in range(self.random.randint(1, 3))]
+            result = list(shape)
+            result[dim] = sum(self.shapes[part][dim] for part in parts)
+            return self.node(op, parts, result, dim=dim) if product(result) <= MOST else None
+        if op == "stack":
+            parts = [x] + [self.pick(lambda other: other == shape, lambda: list(shape)) for _ in range(self.random.randint(1, 2))]
+            return self.node(op, parts, shape[:dim] + [len(parts)] + shape[dim:], dim=dim) if product(shape) * len(parts) <= MOST else None
+        if op == "repeat":
+            repeats = [self.random.choice([1, 1, 2, 3]) for _ in shape]
+            result = [size * times for size, times in zip(shape, repeats)]
+            return self.node(op, [x], result, repeats=repeats) if product(result) <= MOST else None
+        if op == "repeat_interleave":
+            times = self.random.choice([2, 3])
+            result = [size * times if d == dim else size for d, size in enumerate(shape)]
+            return self.node(op, [x], result, repeats=times, dim=dim) if product(result) <= MOST else None
+        if op == "select" and shape[dim] > 0:
+            return self.node("select_index", [x], shape[:dim] + shape[dim + 1:], dim=dim, index=self.random.randrange(shape[dim]))
+        if op == "unfold" and shape[dim] > 1:
+            size, step = self.random.randint(1, min(5, shape[dim])), self.random.randint(1, 3)
+            result = shape[:dim] + [(shape[dim] - size) // step + 1] + shape[dim + 1:] + [size]
+            return self.node("unfold_dim", [x], result, dim=dim, size=size, step=step) if product(result) <= MOST else None
+        if op == "diagonal" and rank > 1 and 0 not in shape[-2:]:
+            return self.node(op, [x], shape[:-2] + [min(shape[-2:])], dim1=rank - 2, dim2=rank - 1)
+        if op == "triu" and rank > 1:
+            return self.node(self.random.choice(["triu", "tril"]), [x], shape, diagonal=self.random.randint(-2, 2))
+        if op == "slice_scatter" and shape[dim] > 1:
+            start = self.random.randrange(shape[dim] - 1)
+            end = self.random.randint(start + 1, shape[dim])
+            part = [end - start if d == dim else size for d, size in enumerate(shape)]
+            return self.node(op, [x, self.pick(lambda other: other == part, lambda: part)], shape, dim=dim, start=start, end=end)
+        return None
+
+    def scaled(self, value, shape, by):
+        """Divided by what its sum of `by` products is about."""
+        result = self.node("divide", [value, self.constant([], max(1.0, float(by)) ** 0.5)], shape)
+        return result
+
+    def matrix(self):
+        op = self.random.choice(["linalg_matmul", "linear", "einsum", "attention", "outer", "bmm"])
+        x = self.pick(lambda shape: len(shape) >= 2 and 0 not in shape)
+        shape = self.shapes[x]
+        if len(shape) < 2 or 0 in shape:
+            return None
+        m, k = shape[-2:]
+        n = self.random.choice(SIZES)
+        if product(shape[:-1]) * n > MOST:
+            return None
+        if op == "linear":
+            y = self.pick(lambda other: len(other) == 2 and other[1] == k and 0 not in other and product(shape[:-1]) * other[0] <= MOST, lambda: [n, k])
+            out = self.shapes[y][0]
+            more = [self.pick(lambda other: other == [out], lambda: [out])] if self.random.random() < 0.6 else []
+            return self.scaled(self.hidden("linear", [x, y, *more]), [*shape[:-1], out], k)
+        if op == "attention" and len(shape) == 3:
+            batch, rows, depth = shape
+            cols = self.random.choice(SIZES[:14])
+            if batch * rows * cols > MOST * 4 or batch * cols * depth > MOST:
+                return None
+            key, value = (self.pick(lambda other: other == [batch, cols, depth], lambda: [batch, cols, depth]) for _ in range(2))
+            causal = self.random.random() < 0.4
+            return self.node("scaled_dot_product_attention", [x, key, value], shape, is_causal=causal)
+        if op == "outer":
+            a, b = (self.pick(lambda other: len(other) == 1 and 0 < other[0] < 140, lambda: [self.random.choice(SIZES)]) for _ in range(2))
+            return self.node(op, [a, b], [self.shapes[a][0], self.shapes[b][0]])
+        if op == "einsum":
+            y = self.pick(lambda other: len(other) == 2 and other[0] == m and 0 not in other and product(shape[:-2]) * k * other[1] <= MOST, lambda: [m, n])
+            out = self.shapes[y][1]
+            lead = "abcdef"[:len(shape) - 2]
+            if product(shape[:-2]) * k * out > MOST:
+                return None
+            return self.scaled(self.hidden(op, [x, y], equation=f"{lead}mk,mn->{lead}kn"), [*shape[:-2], k, out], m)
+        batch = shape[:-2] if self.random.random() < 0.5 else self.stretched(shape[:-2])
+        want = [*batch, k, n]
+        y = self.pick(lambda other: len(other) >= 2 and 0 not in other and other[-2] == k and self.stretches(other[:-2], shape[:-2])
+                      and product(shape[:-1]) * other[-1] <= MOST, lambda: want)
+        return self.scaled(self.hidden("linalg_matmul", [x, y]), [*shape[:-1], self.shapes[y][-1]], k)
+
+    def image(self):
+        x = self.pick(lambda shape: len(shape) == 4 and 0 not in shape and min(shape[2:]) >= 3,
+                      lambda: [self.random.choice([1, 2, 3]), self.random.choice([1, 2, 3, 4, 8, 16]), self.random.choice([3, 5, 7, 8, 9, 13, 16]),
+                               self.random.choice([3, 5, 7, 8, 9, 13, 17])])
+        n, c, *plane = self.shapes[x]
+        if n * c * plane[0] * plane[1] > 8000:
+            return None
+        op = self.random.choice(["conv", "conv", "conv_transpose", "avg_pool", "max_pool", "batch_norm", "group_norm", "interpolate", "reflection_pad",
+                                 "adaptive_avg_pool"])
+        if op in ("conv", "conv_transpose"):
+            groups = self.random.choice([g for g in (1, 1, 1, 2, 4, c) if c % g == 0])
+            out = groups * self.random.choice([1, 2, 3, 4, 8])
+            kernel = [self.random.choice([1, 2, 3, 3, 5]) for _ in plane]
+            strides, padding = [self.random.choice([1, 1, 2, 3]) for _ in plane], [self.random.choice([0, 1, 2]) for _ in plane]
+            dilation = [self.random.choice([1, 1, 1, 2]) for _ in plane]
+            if op == "conv":
+                result = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, p, d in zip(plane, kernel, strides, padding, dilation)]
+                weight = [out, c // groups, *kernel]
+            else:
+                result = [(s - 1) * t - 2 * p + d * (k - 1) + 1 for s, k, t, p, d in zip(plane, kernel, strides, padding, dilation)]
+                weight = [c, out // groups, *kernel]
+            if min(result) < 1 or n * out * product(result) > MOST:
+                return None
+            more = [self.pick(lambda other: other == [out], lambda: [out])] if self.random.random() < 0.5 else []
+            value = self.hidden(op, [x, self.param(weight), *more], strides=strides, padding=padding, dilation=dilation, groups=groups)
+            return self.scaled(value, [n, out, *result], c // groups * product(kernel))
+        if op in ("avg_pool", "max_pool"):
+            kernel = [self.random.randint(1, 3) for _ in plane]
+            strides, padding = [self.random.randint(1, 3) for _ in plane], [self.random.randint(0, k // 2) for k in kernel]
+            result = [(s + 2 * p - k) // t + 1 for s, k, t, p in zip(plane, kernel, strides, padding)]
+            return self.node(op, [x], [n, c, *result], kernel=kernel, strides=strides, padding=padding)
+        if op == "batch_norm":
+            if n * product(plane) < 2:
+                return None
+            value = self.node("batch_norm_functional", [x, *(self.pick(lambda other: other == [c], lambda: [c]) for _ in range(2))], [n, c, *plane])
+            return value
+        if op == "group_norm":
+            groups = self.random.choice([g for g in (1, 2, 4, c) if c % g == 0])
+            if c // groups * product(plane) < 2:
+                return None
+            return self.node(op, [x, *(self.pick(lambda other: other == [c], lambda: [c]) for _ in range(2))], [n, c, *plane], num_groups=groups)
+        if op == "interpolate":
+            size = [self.random.choice([2, 3, 4, 6, 8, 11]) for _ in plane]
+            mode = self.random.choice(["nearest", "bilinear", "bicubic"])
+            more = {"align_corners": True} if mode != "nearest" and self.random.random() < 0.3 else {}
+            return self.node(op, [x], [n, c, *size], size=size, mode=mode, **more)
+        if op == "adaptive_avg_pool":
+            size = [self.random.randint(1, s) for s in plane]
+            return self.node(op, [x], [n, c, *size], output_size=size)
+        pad = [self.random.randint(0, 2) for _ in range(4)]
+        return self.node(self.random.choice(["reflection_pad", "replication_pad"]), [x], [n, c, plane[0] + pad[2] + pad[3], plane[1] + pad[0] + pad[1]],
+                         pad=pad)
+
+    def normalized(self):
+        x = self.pick(lambda shape: shape and shape[-1] > 1 and 0 not in shape)
+        shape = self.shapes[x]
+        if not shape or shape[-1] < 2 or 0 in shape:
+            return None
+        last = [shape[-1]]
+        scale = [self.pick(lambda other: other == last, lambda: last)]
+        if self.random.random() < 0.5:
+            return self.node("rms_norm", [x, *scale], shape, eps=1e-3)
+        return self.node("native_layer_norm", [x, *scale, self.pick(lambda other: other == last, lambda: last)], shape, eps=1e-3)
+
+    def lookup(self):
+        x = self.pick(lambda shape: shape and 0 not in shape)
+        shape = self.shapes[x]
+        if not shape or 0 in shape:
+            return None
+        dim = self.random.randrange(len(shape))
+        op = self.random.choice(["index_select", "gather", "index_add", "scatter_add", "cross_entropy", "embedding_bag"])
+        if op == "index_select":
+            count = self.random.choice(SIZES[:12])
+            result = shape[:dim] + [count] + shape[dim + 1:]
+            return self.node(op, [x, self.indices([count], shape[dim])], result, dim=dim) if product(result) <= MOST else None
+        if op == "gather":
+            result = [self.random.randint(1, size) for size in shape]
+            return self.node(op, [x, self.indices(result, shape[dim])], result, dim=dim)
+        if op == "index_add":
+            count = self.random.choice(SIZES[:8])
+            part = shape[:dim] + [count] + shape[dim + 1:]
+            if product(part) > MOST:
+                return None
+            return self.node(op, [x, self.indices([count], shape[dim]), self.pick(lambda other: other == part, lambda: part)], shape, dim=dim)
+        if op == "scatter_add":
+            part = [self.random.randint(1, size) for size in shape]
+            return self.node(op, [x, self.indices(part, shape[dim]), self.pick(lambda other: other == part, lambda: part)], shape, dim=dim)
+        if op == "cross_entropy" and len(shape) == 2:
+            return self.node("cross_entropy_loss", [x, self.indices([shape[0]], shape[1])], [], label_smoothing=self.random.choice([0.0, 0.1]))
+        if op == "embedding_bag" and len(shape) == 2:
+            rows, many = self.random.choice(SIZES[:8]), self.random.choice([1, 2, 3])
+            return self.node(op, [x, self.indices([rows, many], shape[0])], [rows, shape[1]], mode=self.random.choice(["mean", "sum"]))
+        return None
+
+    def grow(self, steps):
+        kinds = [self.unary] * 4 + [self.guarded] * 2 + [self.binary] * 5 + [self.reduction] * 3 + [self.along] * 2 + [self.moved] * 6 + \
+            [self.matrix] * 3 + [self.image] * 3 + [self.normalized] + [self.lookup] * 2
+        for _ in range(steps):
+            self.random.choice(kinds)()
+
+    def graph(self):
+        """The JSON graph whose loss is made of all that nobody reads; None if there is nothing."""
+        return graph_of(self.inputs, self.params, self.nodes, self.shapes, self.type)
+
+
+def graph_of(inputs, params, nodes, shapes, type_):
+    read = {name for node in nodes for name in node["inputs"]}
+    made = {name for node in nodes for name in node["outputs"]}
+    inputs = [entry for entry in inputs if entry["name"] in read]
+    params = [entry for entry in params if entry["name"] in read]
+    ends = [name for name in shapes if name in made and name not in read]
+    if not ends or not params:
+        return None
+    nodes, parts = list(nodes), []
+    for i, name in enumerate(ends):
+        inputs = inputs + [{"name": f"y{i}", "type": type_, "shape": shapes[name]}]
+        nodes += [{"op": "multiply", "inputs": [name, f"y{i}"], "outputs": [f"p{i}"]}, {"op": "sum", "inputs": [f"p{i}"], "outputs": [f"s{i}"]}]
+        parts.append(f"s{i}")
+    total = parts[0]
+    for i, part in enumerate(parts[1:]):
+        nodes.append({"op": "add", "inputs": [total, part], "outputs": [f"t{i}"]})
+        total = f"t{i}"
+    return {"format": "tandem-graph", "version": 1, "name": "random", "inputs": inputs, "params": params, "nodes": nodes,
+            "outputs": [{"name": "loss", "value": total}]}
+
+
+def shrunk(program, fails):
+    """The nodes of the smallest program that is found for which `fails` still holds of its graph."""
+    nodes = program.nodes
+    smaller = True
+    while smaller:
+        smaller = False
+        for i in reversed(range(len(nodes))):
+            gone = set(nodes[i]["outputs"])
+            rest = nodes[:i]
+            for node in nodes[i + 1:]:
+                if gone & set(node["inputs"]):
+                    gone |= set(node["outputs"])
+                else:
+                    rest.append(node)
+            graph = graph_of(program.inputs, program.params, rest, program.shapes, program.type)
+            if graph and fails(graph):
+                nodes, smaller = rest, True
+                break
+    return graph_of(program.inputs, program.params, nodes, program.shapes, program.type)

@@ -1,0 +1,128 @@
+//===- Sign.cpp - the commands `keys` and `sign` --------------------------===//
+#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/AtomicFile.h"
+#include "runtime/io/Array.h"
+#include "runtime/model/Signed.h"
+#include "tools/commands/Files.h"
+#include "tools/commands/Print.h"
+#include "tools/tandem/CompilerCommands.h"
+
+#include <sys/stat.h>
+
+using namespace tandem;
+using namespace tandem::commands;
+
+namespace {
+
+using signatures::Reason;
+
+struct KeysOptions {
+  static constexpr std::string_view
+      usage = "keys NAME",
+      description =
+          "Draws a pair of keys (Ed25519, in PEM): NAME.pem, which is secret "
+          "and signs, and NAME.pub.pem, which --require-signature takes.";
+
+  std::string name;
+
+  void declare(OptionTable &table) {
+    table.positional("NAME", name, "how both files begin");
+  }
+};
+
+struct SignOptions {
+  static constexpr std::string_view
+      usage = "sign X.tdm --key=F.pem [options]",
+      description =
+          "Signs an artifact, for --require-signature of what loads it. The "
+          "signature (Ed25519, its 64 bytes) is a file beside it, and of the "
+          "whole of it: who compiles it again signs it again. The same as "
+          "'openssl pkeyutl -sign -rawin -inkey F.pem -in X.tdm'.";
+
+  std::string artifact, key, output;
+  bool force = false;
+
+  void declare(OptionTable &table) {
+    table.positional("X.tdm", artifact, "the artifact");
+    table.text("key", "F.pem", key, "the secret key, which 'keys' made")
+        .required();
+    table.text("o", "F.sig", output, "where the signature goes")
+        .byDefault("X.tdm.sig");
+    table.flag("force", force, "let the output replace any file");
+  }
+};
+
+Status writeFile(const std::string &path, const void *data, size_t bytes) {
+  auto file = artifact::AtomicFile::create(path);
+  if (!file)
+    return std::move(file).status();
+  if (Status status = file->write(data, bytes); !status)
+    return status;
+  return file->commit();
+}
+
+Status runKeys(const KeysOptions &options) {
+  std::string secret = options.name + ".pem", open = options.name + ".pub.pem";
+  Files files;
+  files.writes({"the secret key", secret, {}});
+  files.writes({"the public key", open, {}});
+  if (Status status = files.check(/*force=*/false); !status)
+    return status;
+  auto signer = runtime::openSigner();
+  if (!signer)
+    return std::move(signer).status();
+  char secretText[signatures::kKeyBytes], openText[signatures::kKeyBytes];
+  Reason reason = {};
+  if ((*signer)->newKeys(secretText, openText, &reason) != 0)
+    return Status::failed(reason.text);
+  // Nobody else reads the secret one.
+  mode_t mask = ::umask(0077);
+  Status status =
+      writeFile(secret, secretText, std::string_view(secretText).size());
+  ::umask(mask);
+  explicit_bzero(secretText, sizeof secretText);
+  if (!status)
+    return status;
+  return writeFile(open, openText, std::string_view(openText).size());
+}
+
+Status runSign(const SignOptions &options) {
+  std::string output = options.output.empty()
+                           ? runtime::signaturePath(options.artifact)
+                           : options.output;
+  Files files;
+  files.reads("X.tdm", options.artifact);
+  files.reads("--key", options.key);
+  files.writes({"-o", output, {io::FileKind::Signature}});
+  if (Status status = files.check(options.force); !status)
+    return status;
+  auto signer = runtime::openSigner();
+  if (!signer)
+    return std::move(signer).status();
+  auto key = runtime::readShortFile(options.key);
+  if (!key)
+    return std::move(key).status();
+  uint8_t signature[signatures::kSignatureBytes];
+  auto reader = artifact::ArtifactReader::openVerified(
+      options.artifact, [&](std::span<const std::byte> bytes) -> Status {
+        Reason reason = {};
+        if ((*signer)->sign(key->data(), key->size(), bytes.data(),
+                            bytes.size(), signature, &reason) == 0)
+          return Status::success();
+        return Status::failed(io::inQuotes(options.key) + ": " + reason.text);
+      });
+  explicit_bzero(key->data(), key->size());
+  if (!reader)
+    return std::move(reader).status();
+  return writeFile(output, signature, sizeof signature);
+}
+
+} // namespace
+
+Command commands::keysCommand() {
+  return commandOf<runKeys>("keys", "draw a pair of keys for signatures");
+}
+
+Command commands::signCommand() {
+  return commandOf<runSign>("sign", "sign an artifact");
+}
