@@ -5,6 +5,8 @@
                                  refers to another file
   report.py shown DOM FACTS      the numbers on the page, as the browser has
                                  it, are those of FACTS
+  report.py planned FACTS        what the plan says is of the launches that the
+                                 artifact has, and says where they are from
 """
 
 import base64
@@ -104,4 +106,21 @@ def check_shown(dom, facts):
         expect(key, float(shown.get("fact-" + key, "nan")), float(value))
 
 
-{"block": check_block, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])
+def check_planned(facts):
+    facts = json.loads(read(facts))
+    expect("the targets of a size", [len(size) for size in facts["planned"]],
+           [len(facts["manifests"])])
+    for planned, manifest in zip(facts["planned"][0], facts["manifests"]):
+        counts = {program["name"]: len(program["launches"])
+                  for program in planned["programs"]}
+        for program in manifest["programs"]:
+            expect(program["name"], counts.get(program["name"]),
+                   len(program["launches"]))
+        forward = planned["programs"][0]
+        expect("an op of the forward with its place", any(
+            op["op"] == "matmul" and op["types"] == ["f32[32, 128]"] and
+            op["where"].startswith("mlp.mlir:") and "launch" in op
+            for op in forward["ops"]), True)
+
+
+{"block": check_block, "planned": check_planned, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])

@@ -13,11 +13,15 @@ if ! command -v python3 >/dev/null; then
 fi
 cd "$work" || exit 1
 
-# The same facts, and the same bytes, each time and on both ways.
+# The same facts, and the same bytes, each time and on both ways; the artifact
+# is what it is without a report.
 expect 0 '^wrote a report to .c\.html. \(.*\)$' "$tandem" compile "$model" \
   -o a.tdm --optimizer=adamw:lr=1e-3 --report=c.html
+expect 0 '' "$tandem" inspect "$model" --optimizer=adamw:lr=1e-3 --html=d.html
+cmp d.html c.html || fail 'compile --report and inspect --html differ'
+expect 0 '' "$tandem" compile "$model" -o b.tdm --optimizer=adamw:lr=1e-3
+cmp a.tdm b.tdm || fail 'a report changes the artifact'
 expect 0 '' "$tandem" inspect a.tdm --html=a.html
-cmp a.html c.html || fail 'compile --report and inspect --html differ'
 "$tandem" inspect a.tdm --json >a.json || fail 'no facts'
 python3 "$check" block a.html a.json || fail 'the page of an artifact is wrong'
 expect 0 '"version": 1,' cat a.json
@@ -28,6 +32,16 @@ expect 0 '' "$tandem" inspect "$model" --html=n.html
 cmp m.html n.html || fail 'two pages of a model differ'
 "$tandem" inspect "$model" --json >m.json || fail 'no facts'
 python3 "$check" block m.html m.json || fail 'the page of a model is wrong'
+python3 "$check" planned m.json || fail 'the plan is of other launches'
+
+# Of several targets, too, and of what is past the plan.
+expect 0 '' "$tandem" inspect "$model" --target=cpu+cuda:sm_90 --cubin=no \
+  --html=t.html
+"$tandem" inspect "$model" --target=cpu+cuda:sm_90 --cubin=no --json >t.json
+python3 "$check" block t.html t.json || fail 'the page of two targets is wrong'
+python3 "$check" planned t.json || fail 'the plan is of other launches'
+expect 0 '' "$tandem" compile "$model" --stop-after=lower -o lower.mlir
+expect 0 '' "$tandem" inspect lower.mlir --html=l.html
 
 # Names are anybody's.
 hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028'
@@ -62,13 +76,15 @@ opened() {
     --user-data-dir="$work/browser" --enable-logging=stderr \
     --virtual-time-budget=5000 --dump-dom "file://$work/$1#all" 2>log
 }
-opened a.html >dom || fail 'the page does not open'
+opened c.html >dom || fail 'the page does not open'
 ! grep CONSOLE log || fail 'the page has an error'
-for part in overview memory kernels saved; do
+for part in overview memory kernels saved graph writes precision; do
   grep -qE "id=\"panel-$part\"[^>]*><(h2|div|form|p)" dom ||
     fail "the part '$part' is empty"
 done
 python3 "$check" shown dom a.json || fail 'the numbers are others'
+grep -q 'matmul f32\[32, 128\]' dom || grep -q 'role="treeitem"' dom ||
+  fail 'the graph has no ops'
 
 opened h.html >dom || fail 'the page of hostile names does not open'
 ! grep CONSOLE log || fail 'a name is an error'

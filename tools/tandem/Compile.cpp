@@ -8,6 +8,7 @@
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
 #include "tools/tandem/SimulationFlags.h"
@@ -94,6 +95,7 @@ static Status checkName(const std::string &output, bool isModule) {
 
 /// The page of an artifact.
 static Status writeReport(const artifact::ArtifactWriter &writer,
+                          const nlohmann::ordered_json &planned,
                           const std::string &path) {
   auto bytes = writer.bytes();
   if (!bytes)
@@ -102,10 +104,19 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
       artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
   if (!reader)
     return reader.status();
-  Status status = writeReport(*reader, path);
+  Status status = writeReport(*reader, planned, path);
   if (status)
     sayWritten("a report", path);
   return status;
+}
+
+/// What is planned of the artifact `i` of `count`: of several stages that of
+/// one, whose modules stand side by side.
+static nlohmann::ordered_json plannedOf(const nlohmann::ordered_json &planned,
+                                        size_t count, size_t i) {
+  if (count == 1 || planned.empty())
+    return planned;
+  return {{planned[0][i]}};
 }
 
 /// What an imported model's parameters start from.
@@ -371,6 +382,11 @@ static Status runCompile(const CompileCommandOptions &command) {
   TimingScope timing = timer.getRootScope();
   options.timing = command.timePasses ? &timing : nullptr;
   Session session(options);
+  auto planned = nlohmann::ordered_json::array();
+  if (!command.report.empty())
+    session.whenPlanned = [&](const Modules &modules) {
+      planned.push_back(plannedFacts(modules));
+    };
   Status status;
   if (isModule) {
     Modules modules = session.phases(model);
@@ -389,7 +405,8 @@ static Status runCompile(const CompileCommandOptions &command) {
                    path);
       if (status && !command.report.empty())
         status =
-            writeReport((*writers)[i], reportPath(command.report, int64_t(i)));
+            writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
+                        reportPath(command.report, int64_t(i)));
     }
   }
   if (status)

@@ -11,6 +11,7 @@
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
+#include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
@@ -39,8 +40,9 @@ static Status showBudgetCurve(const std::string &model, const std::string &path,
   return writeText(path, isSvg ? toSvg(*curve) : toJson(*curve));
 }
 
-static Status printFacts(const am::ArtifactReader &reader) {
-  auto facts = reportFacts(reader);
+static Status printFacts(const am::ArtifactReader &reader,
+                         const nlohmann::ordered_json &planned) {
+  auto facts = reportFacts(reader, planned);
   if (facts)
     std::printf("%s\n", facts->dump(1).c_str());
   return facts.status();
@@ -191,6 +193,11 @@ static Status runInspect(const InspectOptions &command) {
     return printMethods(path, options, command.json);
   bool isText = !command.json && !command.ptx && command.html.empty();
   Session session(options);
+  auto planned = nlohmann::ordered_json::array();
+  if (command.json || !command.html.empty())
+    session.whenPlanned = [&](const Modules &modules) {
+      planned.push_back(plannedFacts(modules));
+    };
   if (std::string_view(path).ends_with(".onnx") && isText) {
     std::fputs(session.summary(path).c_str(), stdout);
     if (Status s = session.status(); !s)
@@ -213,9 +220,9 @@ static Status runInspect(const InspectOptions &command) {
   if (command.resources)
     return printResources(*reader);
   if (!command.html.empty())
-    return writeReport(*reader, command.html);
+    return writeReport(*reader, planned, command.html);
   if (command.json)
-    return printFacts(*reader);
+    return printFacts(*reader, planned);
   showArtifact(*reader, path);
   return Status::success();
 }

@@ -84,8 +84,9 @@ std::string commands::reportPage(const nlohmann::ordered_json &facts) {
 }
 
 Status commands::writeReport(const artifact::ArtifactReader &reader,
+                             const nlohmann::ordered_json &planned,
                              const std::string &path) {
-  auto facts = reportFacts(reader);
+  auto facts = reportFacts(reader, planned);
   return facts ? writeText(path, reportPage(*facts)) : facts.status();
 }
 

@@ -15,8 +15,9 @@ namespace tandem::commands {
 /// facts give the same bytes.
 std::string reportPage(const nlohmann::ordered_json &facts);
 
-/// Writes the page of an artifact.
+/// Writes the page of an artifact; `planned` is as ReportFacts.h says.
 Status writeReport(const artifact::ArtifactReader &reader,
+                   const nlohmann::ordered_json &planned,
                    const std::string &path);
 
 /// Returns the file of a stage: "r.html", "r.stage1.html", ...

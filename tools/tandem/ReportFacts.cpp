@@ -159,7 +159,8 @@ static Json peaksOf(const am::Manifest &manifest) {
   return list;
 }
 
-Result<Json> commands::reportFacts(const am::ArtifactReader &reader) {
+Result<Json> commands::reportFacts(const am::ArtifactReader &reader,
+                                   const Json &planned) {
   auto facts = artifactFacts(reader);
   if (!facts)
     return facts;
@@ -175,5 +176,7 @@ Result<Json> commands::reportFacts(const am::ArtifactReader &reader) {
          {"kernels", kernelsOf(manifest, machine)}});
   }
   (*facts)["summaries"] = std::move(summaries);
+  if (!planned.empty())
+    (*facts)["planned"] = planned;
   return facts;
 }

@@ -14,8 +14,11 @@ namespace tandem::commands {
 
 /// Returns the artifact's facts with `summaries`, one for each manifest: peaks,
 /// what programs and kernels cost, and the time that they are expected to take.
+/// Beside an artifact that was just compiled, `planned` is a list for each
+/// size of what its modules say (PlannedFacts.h); else it is empty.
 Result<nlohmann::ordered_json>
-reportFacts(const artifact::ArtifactReader &reader);
+reportFacts(const artifact::ArtifactReader &reader,
+            const nlohmann::ordered_json &planned);
 
 } // namespace tandem::commands
 

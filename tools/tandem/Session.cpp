@@ -1,5 +1,6 @@
 //===- Session.cpp - one use of the compiler by a command -----------------===//
 #include "tools/tandem/Session.h"
+#include "compiler/Phases.h"
 #include "compiler/capture/GraphDigest.h"
 #include "compiler/import/Losses.h"
 #include "compiler/import/onnx/Import.h"
@@ -214,8 +215,48 @@ Modules Session::phases(const std::string &path) {
   return module ? phases(std::move(module), path) : Modules();
 }
 
+/// What is left of the options for a module after `plan`, which has its target
+/// and what the phases before made of all others.
+static CompileOptions afterPlan(const CompileOptions &options) {
+  CompileOptions rest;
+  rest.remarks = options.remarks;
+  rest.threads = options.threads;
+  rest.dumpPhases = options.dumpPhases;
+  rest.dumpPasses = options.dumpPasses;
+  rest.cubin = options.cubin;
+  rest.emulation = options.emulation;
+  rest.matmulPrecision = options.matmulPrecision;
+  rest.fastMath = options.fastMath;
+  rest.libraries = options.libraries;
+  rest.winograd = options.winograd;
+  rest.timing = options.timing;
+  rest.reproducer = options.reproducer;
+  rest.reproducerFile = options.reproducerFile;
+  return rest;
+}
+
+Result<Modules> Session::planned(OwningOpRef<ModuleOp> module) {
+  CompileOptions first = options_;
+  first.stopAfter = "plan";
+  auto modules = runTargets(std::move(module), first, times_);
+  if (!modules)
+    return modules;
+  whenPlanned(*modules);
+  CompileOptions rest = afterPlan(options_);
+  for (auto &one : *modules)
+    if (Status s = runPhases(*one, rest, times_); !s)
+      return s;
+  return modules;
+}
+
 Modules Session::phases(OwningOpRef<ModuleOp> module, const std::string &path) {
-  auto modules = runTargets(std::move(module), options_, times_);
+  // Dumps of several targets have their names from phases that run as one.
+  bool areDumped = StringRef(options_.target).contains('+') &&
+                   !(options_.dumpPhases + options_.dumpPasses).empty();
+  bool stops = whenPlanned && options_.stopAfter.empty() && !areDumped &&
+               phaseNumber(phaseOf(*module)) <= phaseNumber("plan");
+  auto modules = stops ? planned(std::move(module))
+                       : runTargets(std::move(module), options_, times_);
   if (tuning_)
     tuning_->finish();
   if (!modules) {

@@ -17,6 +17,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -55,6 +56,9 @@ public:
   /// The same of an archive of torch.export whose inputs have sizes that
   /// options say nothing of; empty if there is none, or it is no such archive.
   std::string sizesSummary(const std::string &path);
+  /// Called with the modules after `plan`, of each size, before they are
+  /// lowered: with what an artifact does not say. Not of a module past that.
+  std::function<void(const Modules &)> whenPlanned;
   /// What a model in ONNX brought of parameters and states.
   const Weights &weights() const { return weights_; }
 
@@ -66,6 +70,8 @@ public:
   Status status() const;
 
 private:
+  /// Runs the phases up to `plan`, calls `whenPlanned`, and runs the others.
+  Result<Modules> planned(mlir::OwningOpRef<mlir::ModuleOp> module);
   /// One artifact of the sizes that the options say.
   Result<artifact::ArtifactWriter> ofSizes(const std::string &path);
   void print(mlir::Diagnostic &diagnostic);

@@ -3,14 +3,15 @@
 // One row a kernel, over all its launches.
 function kernelRows(program) {
   const rows = new Map();
-  for (const launch of program.launches) {
-    if (launch.kernel === undefined) continue;
+  program.launches.forEach((launch, i) => {
+    if (launch.kernel === undefined) return;
     const row = rows.get(launch.kernel) || {
       kernel: manifest().kernels[launch.kernel], launches: 0,
-      cost: summary().kernels[launch.kernel]};
+      origins: [], cost: summary().kernels[launch.kernel]};
     ++row.launches;
+    row.origins.push(launchOrigin(program, i));
     rows.set(launch.kernel, row);
-  }
+  });
   return [...rows.values()];
 }
 
@@ -101,7 +102,14 @@ function kernelText(row, whole) {
 
 function kernelMore(row) {
   const {kernel} = row;
+  const places = row.origins.filter(origin => origin.path || origin.where)
+    .map(({path, where, gradient_of: of}) => (of ? `gradient of ${of}, ` : '') +
+      [path, where].filter(Boolean).join(' at '));
   return [
+    places.length ? make('p', {}, 'From: ' + [...new Set(places)].join('; '))
+      : null,
+    row.origins[0].schedule ? make('p', {}, 'Schedule: ',
+      make('code', {}, row.origins[0].schedule)) : null,
     kernel.summary ? make('p', {}, 'Most work: ', make('code', {},
                                                        kernel.summary)) : null,
     make('p', {}, `${kernel.ops.length} ops: `,

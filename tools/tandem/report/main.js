@@ -4,9 +4,11 @@
 const kPanels = [
   ['overview', 'Overview', overview], ['memory', 'Memory', memory],
   ['kernels', 'Kernels', kernels],
-  ['saved', 'Saved and recomputed', saved],
+  ['saved', 'Saved and recomputed', saved], ['graph', 'Graph', graph],
+  ['writes', 'Mutation and aliases', writes],
+  ['precision', 'Precision', precision],
 ];
-const kByProgram = ['memory', 'kernels'];
+const kByProgram = ['memory', 'kernels', 'precision'];
 
 const panels = new Map();
 

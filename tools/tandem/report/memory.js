@@ -5,9 +5,11 @@ const kWidth = 1000, kHeight = 380, kLeft = 70, kBottom = 30, kMost = 3000;
 function lifeText(program, life) {
   const names = list => list.map(
     i => `${launchName(program.launches[i])} (${i})`).join(', ') || 'nobody';
-  return `${bytesText(life.bytes)} at ${life.offset}; launches ${life.first} ` +
-    `to ${life.last}; written by ${names(life.writers)}; read by ` +
-    names(life.readers);
+  const {path} = life.writers.length
+    ? launchOrigin(program, life.writers[0]) : {};
+  return `${path ? path + ': ' : ''}${bytesText(life.bytes)} at ` +
+    `${life.offset}; launches ${life.first} to ${life.last}; written by ` +
+    `${names(life.writers)}; read by ${names(life.readers)}`;
 }
 
 const makerKind = (program, life) =>
@@ -77,23 +79,39 @@ function timeline(program, lives, level, kinds) {
 function atPeak(program, lives, level) {
   const peak = level.indexOf(Math.max(...level));
   const rows = lives.filter(life => life.first <= peak && peak <= life.last);
-  return table({
+  const pathOf = life => life.writers.length
+    ? launchOrigin(program, life.writers[0]).path : '';
+  const parts = byModule(rows, pathOf, life => life.bytes,
+                         depthOf(rows, pathOf));
+  for (const part of parts) part.text = bytesText(part.value);
+  const few = parts.slice(0, 9);
+  const rest = parts.slice(9).reduce((sum, part) => sum + part.value, 0);
+  if (rest) few.push({name: 'others', value: rest, text: bytesText(rest)});
+  const hasPaths = rows.some(pathOf);
+  const bar = hasPaths ? [make('h3', {}, 'The fullest arena by module'),
+    partsBar(few, 'Values at the peak by module')] : [];
+  return [bar, table({
     caption: `In use at launch ${peak} (` +
       `${launchName(program.launches[peak])}), where the arena is fullest`,
-    rows, sortBy: 1, columns: lifeColumns(program)});
+    rows, sortBy: 1, columns: lifeColumns(program)})];
 }
 
 function lifeColumns(program) {
   const names = list => [...new Set(list.map(
     i => launchName(program.launches[i])))];
+  const first = life => life.writers.length
+    ? launchOrigin(program, life.writers[0]) : {};
+  const origin = plannedProgram(program) ? [
+    {name: 'from', get: life => first(life).path || first(life).where || ''},
+  ] : [];
   return [
     {name: 'written by', kind: 'text',
      get: life => names(life.writers).join(', ')},
     {name: 'bytes', right: true, get: life => life.bytes,
      show: life => bytes(life.bytes)},
     {name: 'offset', right: true, get: life => life.offset},
-    {name: 'from', right: true, get: life => life.first},
-    {name: 'to', right: true, get: life => life.last},
+    {name: 'first', right: true, get: life => life.first},
+    {name: 'last', right: true, get: life => life.last}, ...origin,
     {name: 'read by', kind: 'text',
      get: life => names(life.readers).join(', ')},
   ];

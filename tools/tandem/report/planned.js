@@ -1,0 +1,41 @@
+// What only a compilation knows of its plan: where in the model launches are
+// from, and the ops. An artifact alone does not have it.
+
+function plannedProgram(program) {
+  const sizes = facts.planned;
+  if (!sizes) return null;
+  const target = (sizes[program.size || 0] || [])[shown.target];
+  const found = target && target.programs.find(
+    one => one.name === program.name);
+  return found && found.launches.length === program.launches.length
+    ? found : null;
+}
+
+// Where the launch is from, and how it is cut: what is known.
+function launchOrigin(program, i) {
+  const planned = plannedProgram(program);
+  return planned ? planned.launches[i] : {};
+}
+
+// `layers.3.attn` as its parts.
+const pathParts = path => path ? path.split('.') : [];
+
+// The sum of `value` for each module at a depth of paths.
+function byModule(rows, pathOf, valueOf, depth) {
+  const sums = new Map();
+  for (const row of rows) {
+    const name = pathParts(pathOf(row)).slice(0, depth).join('.') ||
+      '(no path)';
+    sums.set(name, (sums.get(name) || 0) + valueOf(row));
+  }
+  return [...sums].map(([name, value]) => ({name, value}))
+    .sort((a, b) => b.value - a.value);
+}
+
+// The least depth at which most of the paths part: behind what all share.
+function depthOf(rows, pathOf) {
+  const most = Math.max(0, ...rows.map(row => pathParts(pathOf(row)).length));
+  for (let depth = 1; depth < most; ++depth)
+    if (byModule(rows, pathOf, () => 1, depth).length > 4) return depth;
+  return Math.max(most, 1);
+}
