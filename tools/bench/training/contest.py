@@ -67,21 +67,16 @@ def train(args, name, seed):
     if done.returncode:
         return dict(error=done.stderr.strip()[-600:])
     said = json.loads(done.stdout[done.stdout.index("{"):])
-    value = find(said.get("evaluation", said), recipe.metric)
+    value = find(said["eval"], recipe.metric)  # the loss of the training is another
     return dict(value=value) if value is not None else dict(error=f"no '{recipe.metric}' in {done.stdout.strip()}")
 
 
 def find(said, name):
-    """The number of an evaluation, however deep `--json` has it."""
-    if isinstance(said, dict):
-        for key, value in said.items():
-            if key == name and isinstance(value, (int, float)):
-                return value
-        for value in said.values():
-            found = find(value, name)
-            if found is not None:
-                return found
-    return None
+    """The number of an evaluation, however deep it is."""
+    if name in said:
+        return said[name]
+    inner = [find(value, name) for value in said.values() if isinstance(value, dict)]
+    return next((value for value in inner if value is not None), None)
 
 
 def torch_train(args, name, seed):
