@@ -7,6 +7,7 @@
 #include "compiler/Precision.h"
 #include "compiler/TagPaths.h"
 #include "compiler/emit/Assemble.h"
+#include "compiler/emit/KernelCache.h"
 #include "ir/Dialect.h"
 #include "ir/Signature.h"
 #include "passes/adapters/LoraSpec.h"
@@ -207,6 +208,13 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (options.threads < 0)
     wrong.push_back("expected --threads of at least 0, but got " +
                     std::to_string(options.threads));
+  if (options.effort < 0 || options.effort > 3)
+    wrong.push_back("expected --effort of 0 to 3, but got " +
+                    std::to_string(options.effort));
+  if (!options.kernelCacheSize.empty() && !cacheBytes(options.kernelCacheSize))
+    wrong.push_back("expected --kernel-cache-size to be bytes, as 2GiB, but "
+                    "got '" +
+                    options.kernelCacheSize + "'");
   Status target = targetsOf(options).status();
   if (target.code() == Code::Usage)
     wrong.push_back(target.message());

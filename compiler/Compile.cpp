@@ -13,6 +13,7 @@
 #include "compiler/Target.h"
 #include "compiler/capture/GraphDigest.h"
 #include "compiler/capture/Names.h"
+#include "compiler/emit/KernelKeys.h"
 #include "compiler/functions/NearestOp.h"
 #include "compiler/import/JsonGraph.h"
 #include "compiler/import/onnx/Import.h"
@@ -381,8 +382,8 @@ static Status checkTune(ModuleOp module, const CompileOptions &options,
 
 /// What has to hold before a pass runs.
 static Status checkRead(ModuleOp module) {
-  if (module->hasAttr(kWithinAttr))
-    return Status::success(); // Its phase's verifier runs at its end.
+  if (Status s = expectNoKeys(module); !s || module->hasAttr(kWithinAttr))
+    return s; // Its phase's verifier runs at its end.
   return succeeded(verifyPhase(module))
              ? Status::success()
              : Status::failed("the module is none that the phase '" +

@@ -28,6 +28,7 @@ class TimingScope;
 
 namespace tandem {
 
+class KernelCache;
 class Reproducer;
 
 struct CompileOptions {
@@ -74,12 +75,19 @@ struct CompileOptions {
   std::string shard;     ///< a file with the plan of shardings; empty: none
   /// A phase, a pass, or a run of one (`erase-dead-ops:2`); empty: all.
   std::string stopAfter;
-  std::string dumpPhases;     ///< a folder for the module of each phase
-  std::string dumpPasses;     ///< the same for passes that change it
-  bool remarks = false;       ///< decisions as remarks
-  int threads = 0;            ///< 0: one for each processor
-  std::string cubin = "auto"; ///< for cuda: `auto`, `yes` or `no`
-  bool emulation = false;     ///< for cuda: the emulator's image too
+  std::string dumpPhases; ///< a folder for the module of each phase
+  std::string dumpPasses; ///< the same for passes that change it
+  bool remarks = false;   ///< decisions as remarks
+  int threads = 0;        ///< 0: one for each processor
+  /// For cpu, how much the code of kernels is optimized: 0, hardly, to 3.
+  int effort = 2;
+  /// For cpu, code that earlier compilations made; outlives the compilation.
+  /// Null: none is kept. Bytes do not depend on it.
+  KernelCache *kernels = nullptr;
+  std::string kernelCache;     ///< for who makes one: a folder, or `off`
+  std::string kernelCacheSize; ///< the most that it keeps, `2GiB`; empty: 1GiB
+  std::string cubin = "auto";  ///< for cuda: `auto`, `yes` or `no`
+  bool emulation = false;      ///< for cuda: the emulator's image too
   /// For cuda: `f32`, or `tf32` if products of f32 may round their factors.
   std::string matmulPrecision = "f32";
   /// For cpu: shorter functions, and products and sums rounded as one.

@@ -3,6 +3,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Reproducer.h"
 #include "compiler/capture/Names.h"
+#include "compiler/emit/KernelKeys.h"
 #include "runtime/artifact/AtomicFile.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -83,6 +84,26 @@ static Status runTogether(ModuleOp module, ArrayRef<PassStep> steps,
   return runPasses(module, passes, steps.front().phase, options.reproducer);
 }
 
+/// Behind how many of the steps kernels get keys; 0 if none do: what is written
+/// or handed on for anything but emission has neither keys nor functions
+/// without code. Sizes have keys without a cache, too, since functions of
+/// several are one only where their keys are (JoinKernels.cpp).
+static size_t keysBehind(ArrayRef<PassStep> steps,
+                         const CompileOptions &options) {
+  if (!options.stopAfter.empty() || !options.dumpPhases.empty() ||
+      (!options.kernels && options.variants.empty()))
+    return 0;
+  auto chosen = llvm::find_if(steps, [](const PassStep &step) {
+    return step.name == "deduplicate-kernels";
+  });
+  auto emitted = llvm::find_if(steps, [](const PassStep &step) {
+    return step.name == "emit-cpu-kernels";
+  });
+  return chosen != steps.end() && emitted != steps.end() && chosen < emitted
+             ? size_t(chosen - steps.begin()) + 1
+             : 0;
+}
+
 Status tandem::runSteps(ModuleOp module, ArrayRef<PassStep> steps, size_t count,
                         const CompileOptions &options, Dumps &dumps,
                         StringRef label) {
@@ -95,8 +116,19 @@ Status tandem::runSteps(ModuleOp module, ArrayRef<PassStep> steps, size_t count,
     timing = options.timing->nest(
         (steps.front().phase + (label.empty() ? "" : ".") + label).str());
   if (options.dumpPasses.empty()) {
-    if (Status s =
-            runTogether(module, steps.take_front(count), options, timing);
+    // The code of those kernels that is there is not made: which there are is
+    // known when their functions are.
+    ArrayRef<PassStep> now = steps.take_front(count);
+    size_t keyed = keysBehind(now, options);
+    if (keyed) {
+      if (Status s =
+              runTogether(module, now.take_front(keyed), options, timing);
+          !s)
+        return s;
+      TimingScope keys = timing.nest("keys of kernels");
+      addKernelKeys(module, options.kernels, options.effort);
+    }
+    if (Status s = runTogether(module, now.drop_front(keyed), options, timing);
         !s)
       return s;
   } else {

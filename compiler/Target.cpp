@@ -320,7 +320,7 @@ Result<CpuTarget> tandem::parseCpuTarget(const std::string &text) {
 static constexpr auto kFusion = llvm::FPOpFusion::Standard;
 
 std::unique_ptr<llvm::TargetMachine>
-tandem::createMachine(const CpuTarget &target) {
+tandem::createMachine(const CpuTarget &target, llvm::CodeGenOptLevel level) {
   std::string features;
   for (const std::string &feature : target.features)
     features += (features.empty() ? "+" : ",+") + feature;
@@ -328,7 +328,7 @@ tandem::createMachine(const CpuTarget &target) {
   options.AllowFPOpFusion = kFusion;
   return std::unique_ptr<llvm::TargetMachine>(hostTarget()->createTargetMachine(
       hostTriple(), target.arch, features, options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      std::nullopt, level));
 }
 
 static const llvm::Target *nvptxTarget() {

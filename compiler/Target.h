@@ -81,7 +81,9 @@ Result<Target> targetFromAttr(TargetAttr attr);
 
 /// Returns LLVM's machine for the target: position-independent code, multiply
 /// and add fused.
-std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target);
+std::unique_ptr<llvm::TargetMachine>
+createMachine(const CpuTarget &target,
+              llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Aggressive);
 
 /// The same for PTX of at least the version that the architecture needs; e.g.
 /// 81 for 8.1. Division and square roots are rounded correctly, and denormals

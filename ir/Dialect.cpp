@@ -270,7 +270,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return verifyTag(op, attribute);
   if (isPartitionMark(name))
     return verifyPartitionMark(op, attribute);
-  if (name == kFunctionAttr || name == kRegionsAttr || name == kGrainAttr)
+  if (name == kFunctionAttr || name == kRegionsAttr || name == kGrainAttr ||
+      name == kCodeAttr || name == kCompiledAttr)
     return verifyKernelFunction(op, attribute);
   if (name == kPlanAttr) {
     if (isa<PlanAttr>(attribute.getValue()))

@@ -22,6 +22,42 @@ int64_t tandem::grainOf(Operation *function) {
   return grain ? grain.getInt() : 1;
 }
 
+std::optional<CompiledFacts> tandem::compiledFacts(Operation *op) {
+  auto list = op->getAttrOfType<DenseI64ArrayAttr>(kCompiledAttr);
+  if (!list)
+    return std::nullopt;
+  return CompiledFacts{list[0], list[1], list[2]};
+}
+
+void tandem::setCompiledFacts(Operation *op, const CompiledFacts &facts) {
+  op->setAttr(
+      kCompiledAttr,
+      DenseI64ArrayAttr::get(op->getContext(),
+                             {facts.items, facts.scratchBytes, facts.grain}));
+}
+
+StringRef tandem::codeKey(Operation *op) {
+  auto key = op->getAttrOfType<StringAttr>(kCodeAttr);
+  return key ? key.getValue() : StringRef();
+}
+
+static LogicalResult verifyCompiled(Operation *op, NamedAttribute attribute) {
+  Attribute value = attribute.getValue();
+  auto list = dyn_cast<DenseI64ArrayAttr>(value);
+  bool isRight = attribute.getName() == kCodeAttr
+                     ? isa<StringAttr>(value)
+                     : list && list.size() == 3 &&
+                           llvm::all_of(list.asArrayRef(),
+                                        [](int64_t n) { return n >= 0; });
+  if (isRight)
+    return success();
+  return op->emitOpError() << "expected '" << attribute.getName() << "' to be "
+                           << (attribute.getName() == kCodeAttr
+                                   ? "a string"
+                                   : "3 numbers of at least 0")
+                           << ", but got " << value;
+}
+
 static LogicalResult verifyGrain(Operation *op, Attribute value) {
   auto grain = dyn_cast<IntegerAttr>(value);
   if (grain && grain.getType().isInteger(64) && grain.getInt() >= 1)
@@ -36,6 +72,8 @@ LogicalResult tandem::verifyKernelFunction(Operation *op,
   Attribute value = attribute.getValue();
   if (name == kGrainAttr)
     return verifyGrain(op, value);
+  if (name == kCodeAttr || name == kCompiledAttr)
+    return verifyCompiled(op, attribute);
   auto kernel = dyn_cast<KernelOp>(op);
   if (!kernel)
     return op->emitOpError() << "'" << name << "' belongs on a kernel";

@@ -69,6 +69,8 @@ static constexpr OfDialect ofDialect[] = {
     {kBufferAttr, AttributePlace::Op},
     {kFunctionAttr, AttributePlace::Op},
     {kRegionsAttr, AttributePlace::Op},
+    {kCodeAttr, AttributePlace::Op},
+    {kCompiledAttr, AttributePlace::Op},
     {kKernelAttr, AttributePlace::KernelFunction},
     {kGrainAttr, AttributePlace::KernelFunction},
     // Last: of names that are as near to a wrong one, the first is suggested.

@@ -1,5 +1,6 @@
 //===- Chunks.cpp - kernels in pieces that are compiled apart -------------===//
 #include "compiler/emit/Chunks.h"
+#include "ir/Dialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -30,6 +31,20 @@ static void collect(Operation *op, SymbolTable &symbols,
       collect(used, symbols, needed);
 }
 
+/// Makes what a piece has nobody else's, but for what `isExported`.
+static void finishCopy(Operation *copy, bool isExported) {
+  for (NamedAttribute attr : llvm::to_vector(copy->getDiscardableAttrs()))
+    if (attr.getName().getValue().starts_with("tandem."))
+      copy->removeDiscardableAttr(attr.getName());
+  if (auto func = dyn_cast<LLVM::LLVMFuncOp>(copy)) {
+    if (!func.isExternal())
+      func.setLinkage(isExported ? LLVM::Linkage::External
+                                 : LLVM::Linkage::Internal);
+  } else if (auto global = dyn_cast<LLVM::GlobalOp>(copy)) {
+    global.setLinkage(LLVM::Linkage::Internal);
+  }
+}
+
 /// Copies the functions `names` and what they use into a module of their own.
 static Chunk extract(Operation *kernels, SymbolTable &symbols,
                      ArrayRef<std::string> names) {
@@ -43,19 +58,45 @@ static Chunk extract(Operation *kernels, SymbolTable &symbols,
       continue;
     Operation *copy = b.clone(op);
     auto symbol = dyn_cast<SymbolOpInterface>(copy);
-    bool exported = symbol && llvm::is_contained(names, symbol.getName());
-    for (NamedAttribute attr : llvm::to_vector(copy->getDiscardableAttrs()))
-      if (attr.getName().getValue().starts_with("tandem."))
-        copy->removeDiscardableAttr(attr.getName());
-    if (auto func = dyn_cast<LLVM::LLVMFuncOp>(copy)) {
-      if (!func.isExternal())
-        func.setLinkage(exported ? LLVM::Linkage::External
-                                 : LLVM::Linkage::Internal);
-    } else if (auto global = dyn_cast<LLVM::GlobalOp>(copy)) {
-      global.setLinkage(LLVM::Linkage::Internal);
-    }
+    finishCopy(copy, symbol && llvm::is_contained(names, symbol.getName()));
   }
   return chunk;
+}
+
+/// As `collect`, up to functions of kernels.
+static void collectUnit(Operation *op, SymbolTable &symbols,
+                        llvm::SetVector<Operation *> &needed) {
+  auto uses = SymbolTable::getSymbolUses(op);
+  if (!uses)
+    return;
+  for (SymbolTable::SymbolUse use : *uses) {
+    Operation *used = symbols.lookup(use.getSymbolRef().getRootReference());
+    if (used && needed.insert(used) && !used->hasAttr(kKernelAttr))
+      collectUnit(used, symbols, needed);
+  }
+}
+
+Chunk tandem::unitOf(Operation *kernels, SymbolTable &symbols, StringRef name,
+                     StringRef as, SmallVectorImpl<std::string> &calls) {
+  Operation *kernel = symbols.lookup(name);
+  llvm::SetVector<Operation *> needed;
+  needed.insert(kernel);
+  collectUnit(kernel, symbols, needed);
+  Chunk unit = ModuleOp::create(kernels->getLoc());
+  OpBuilder b = OpBuilder::atBlockEnd(unit->getBody());
+  // In the order in which they are used: where they stand may depend on other
+  // kernels.
+  for (Operation *op : needed) {
+    bool isCalled = op != kernel && op->hasAttr(kKernelAttr);
+    if (isCalled)
+      calls.push_back(cast<SymbolOpInterface>(op).getName().str());
+    Operation *copy =
+        isCalled ? b.insert(op->cloneWithoutRegions()) : b.clone(*op);
+    finishCopy(copy, op == kernel);
+    if (op == kernel)
+      cast<SymbolOpInterface>(copy).setName(as);
+  }
+  return unit;
 }
 
 std::vector<Chunk> tandem::chunksOf(Operation *kernels,

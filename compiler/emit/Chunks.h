@@ -1,8 +1,9 @@
 //===- Chunks.h - kernels in pieces that are compiled apart ---------------===//
 //
-// Kernels are compiled in chunks of a fixed size, each in an LLVM context of
-// its own: several chunks at a time, and the bytes depend on nothing but the
-// input. A function that several chunks use is compiled in each.
+// Kernels for a GPU are compiled in chunks of a fixed size, those for a
+// processor one by one, each piece in an LLVM context of its own: several at a
+// time, and the bytes depend on nothing but the input. A function that several
+// pieces use is compiled in each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_EMIT_CHUNKS_H
@@ -12,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/SymbolTable.h"
 
 #include <functional>
 #include <string>
@@ -27,6 +29,14 @@ using Chunk = mlir::OwningOpRef<mlir::ModuleOp>;
 /// attributes of the dialect.
 std::vector<Chunk> chunksOf(mlir::Operation *kernels,
                             llvm::ArrayRef<std::string> exported);
+
+/// Copies the LLVM function `name`, with `tandem.kernel`, and what it uses into
+/// a module of its own, where it is called `as`. Other functions with that
+/// attribute are declared there, and their names added to `calls`. What the
+/// copy is does not depend on what else is in `kernels`.
+Chunk unitOf(mlir::Operation *kernels, mlir::SymbolTable &symbols,
+             llvm::StringRef name, llvm::StringRef as,
+             llvm::SmallVectorImpl<std::string> &calls);
 
 /// Calls `work` with 0 to `count - 1`, on so many threads (0: one for each
 /// processor). Returns the failure of the smallest number, if any.

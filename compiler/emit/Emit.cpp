@@ -33,8 +33,12 @@ static Status addCode(ModuleOp module, const CpuTarget &target,
   // A program that only changes handles has no code.
   if (exported.empty())
     return Status::success();
-  auto object = emitSharedObject(kernels, exported, target, options.threads,
-                                 options.timing);
+  ObjectOptions how;
+  how.threads = options.threads;
+  how.effort = options.effort;
+  how.cache = options.kernels;
+  how.timing = options.timing;
+  auto object = emitSharedObject(kernels, exported, target, how);
   if (!object)
     return object.status();
   writer.setObject(std::move(*object));
@@ -88,16 +92,6 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   return Status::success();
 }
 
-/// Whether a kernel multiplies matrix tiles.
-static bool usesTiles(ModuleOp module) {
-  auto result = module.walk([](LLVM::CallIntrinsicOp call) {
-    return call.getIntrin().starts_with("llvm.x86.tdp")
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
-  return result.wasInterrupted();
-}
-
 static artifact::Target manifestTarget(const Target &target) {
   if (auto *cuda = std::get_if<CudaTarget>(&target))
     return {"cuda", cuda->arch, {}};
@@ -129,7 +123,9 @@ emitTarget(ModuleOp module, ArrayRef<LoweredSize> sizes,
   auto target = targetFromAttr(module->getAttrOfType<TargetAttr>(kTargetAttr));
   if (!target)
     return target.status();
-  if (auto *cpu = std::get_if<CpuTarget>(&*target); cpu && !usesTiles(module))
+  auto kernels = module.lookupSymbol<ModuleOp>("cpu");
+  if (auto *cpu = std::get_if<CpuTarget>(&*target);
+      cpu && !(kernels && usesTiles(kernels, options.kernels)))
     *cpu = withoutTiles(std::move(*cpu));
   manifest->target = manifestTarget(*target);
 

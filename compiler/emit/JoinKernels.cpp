@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/JoinKernels.h"
 #include "ir/Dialect.h"
+#include "ir/KernelFunctions.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -27,9 +28,10 @@ static Operation *codeOf(ModuleOp module) {
   return module.lookupSymbol<gpu::GPUModuleOp>("cuda");
 }
 
+/// Of a kernel whose code is there already the name does not say which it is.
 static bool isDeclaration(Operation *op) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  return function && function.isExternal();
+  return function && function.isExternal() && codeKey(op).empty();
 }
 
 namespace {

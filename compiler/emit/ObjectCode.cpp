@@ -6,7 +6,10 @@
 #include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/SymbolTable.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/Module.h"
 
 using namespace mlir;
@@ -31,25 +34,70 @@ static void setFunctionAttributes(llvm::Module &module, const CpuTarget &target,
   }
 }
 
-static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
-                                        TimingScope *timing) {
+/// Of a kernel that no entry of the cache has.
+static bool multipliesTiles(ModuleOp code) {
+  auto result = code.walk([](LLVM::CallIntrinsicOp call) {
+    return call.getIntrin().starts_with("llvm.x86.tdp")
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+static const CompiledKernel *entryOf(LLVM::LLVMFuncOp function,
+                                     KernelCache *cache) {
+  StringRef key = codeKey(function);
+  return cache && !key.empty() ? cache->find(key) : nullptr;
+}
+
+bool tandem::usesTiles(ModuleOp kernels, KernelCache *cache) {
+  auto has = [&](LLVM::LLVMFuncOp function) {
+    const CompiledKernel *entry =
+        function.isExternal() ? entryOf(function, cache) : nullptr;
+    return entry && entry->usesTiles;
+  };
+  return multipliesTiles(kernels) ||
+         llvm::any_of(kernels.getOps<LLVM::LLVMFuncOp>(), has);
+}
+
+namespace {
+/// What `effort` is for LLVM. None of it changes results: products and sums are
+/// contracted before, and LLVM keeps the order of operations.
+struct EffortRow {
+  llvm::StringLiteral optimize; ///< in the place of kCpuPipeline's level
+  llvm::CodeGenOptLevel level;
+  bool isVectorized, hasSlp; ///< loops; straight code, which costs much time
+};
+} // namespace
+
+static constexpr EffortRow kEfforts[] = {
+    {"<O0>", llvm::CodeGenOptLevel::None, false, false},
+    {"<O1>", llvm::CodeGenOptLevel::Default, true, false},
+    {"<O2>", llvm::CodeGenOptLevel::Aggressive, true, false},
+    {"<O3>", llvm::CodeGenOptLevel::Aggressive, true, true}};
+
+static Result<std::string> compileUnit(ModuleOp unit, const CpuTarget &target,
+                                       const EffortRow &effort,
+                                       TimingScope *timing) {
   llvm::LLVMContext context;
   TimingScope step = timed(timing, "translate to LLVM IR");
   std::string errors;
   context.setDiagnosticHandler(std::make_unique<Listener>(errors));
   std::unique_ptr<llvm::Module> module =
-      translateModuleToLLVMIR(chunk, context, "tandem");
+      translateModuleToLLVMIR(unit, context, "tandem");
   if (!module)
     return Status::failed("kernels could not be translated to LLVM IR");
-  auto machine = createMachine(target);
+  auto machine = createMachine(target, effort.level);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   setFunctionAttributes(*module, target, *machine);
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = false; // kernels are loops; SLP costs compile time
+  tuning.LoopVectorization = effort.isVectorized;
+  tuning.SLPVectorization = effort.hasSlp;
+  auto [before, behind] = StringRef(kCpuPipeline).split("<O2>");
+  std::string pipeline = (before + effort.optimize + behind).str();
   step = timed(timing, "LLVM's passes");
-  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s)
+  if (Status s = runPasses(*module, machine.get(), pipeline, tuning); !s)
     return s;
   step = timed(timing, "machine code");
   auto object = emitFile(*module, *machine, llvm::CodeGenFileType::ObjectFile);
@@ -58,19 +106,84 @@ static Result<std::string> compileChunk(ModuleOp chunk, const CpuTarget &target,
   return object;
 }
 
+namespace {
+/// A kernel's function, and its code where it is not in the cache.
+struct Unit {
+  LLVM::LLVMFuncOp function;
+  const CompiledKernel *entry = nullptr;
+  Chunk code;
+};
+} // namespace
+
+/// Those of `exported`, and those that they call behind them.
+static Result<std::vector<Unit>>
+unitsOf(ModuleOp kernels, const std::vector<std::string> &exported,
+        KernelCache *cache) {
+  SymbolTable symbols(kernels);
+  llvm::SetVector<Attribute> names;
+  auto add = [&](StringRef name) {
+    names.insert(StringAttr::get(kernels.getContext(), name));
+  };
+  for (const std::string &name : exported)
+    add(name);
+  std::vector<Unit> units;
+  for (size_t i = 0; i < names.size(); ++i) {
+    StringRef name = cast<StringAttr>(names[i]);
+    Unit &unit = units.emplace_back();
+    unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
+    if (!unit.function)
+      return Status::failed("there is no function '" + name.str() + "'");
+    unit.entry = entryOf(unit.function, cache);
+    if (unit.entry)
+      continue;
+    if (unit.function.isExternal())
+      return Status::failed("the function '" + name.str() + "' has no code");
+    SmallVector<std::string> calls;
+    unit.code = unitOf(kernels, symbols, name, kernelSymbol, calls);
+    for (const std::string &call : calls)
+      add(call);
+  }
+  return units;
+}
+
+/// The object of a unit, with its function's name.
+static Result<std::string> objectOf(Unit &unit, const CpuTarget &target,
+                                    const ObjectOptions &options) {
+  CompiledKernel made;
+  if (!unit.entry) {
+    made.usesTiles = multipliesTiles(*unit.code);
+    auto object =
+        compileUnit(*unit.code, made.usesTiles ? target : withoutTiles(target),
+                    kEfforts[options.effort], options.timing);
+    if (!object)
+      return object;
+    made.object = *std::move(object);
+    StringRef key = codeKey(unit.function);
+    std::optional<CompiledFacts> facts = compiledFacts(unit.function);
+    if (options.cache && facts && !key.empty()) {
+      made.facts = *facts;
+      options.cache->store(key, made);
+    }
+  }
+  return renameSymbol(unit.entry ? unit.entry->object : made.object,
+                      kernelSymbol, unit.function.getName());
+}
+
 Result<std::string> tandem::emitSharedObject(
     ModuleOp kernels, const std::vector<std::string> &exported,
-    const CpuTarget &target, int threads, TimingScope *timing) {
-  std::vector<Chunk> chunks = chunksOf(kernels, exported);
-  std::vector<std::string> objects(chunks.size());
-  Status status = forEachIndex(chunks.size(), threads, [&](size_t i) {
-    auto object = compileChunk(*chunks[i], target, timing);
+    const CpuTarget &target, const ObjectOptions &options) {
+  auto units = unitsOf(kernels, exported, options.cache);
+  if (!units)
+    return units.status();
+  std::vector<std::string> objects(units->size());
+  Status status = forEachIndex(units->size(), options.threads, [&](size_t i) {
+    auto object = objectOf((*units)[i], target, options);
     if (object)
       objects[i] = std::move(*object);
     return object.status();
   });
   if (!status)
     return status;
-  TimingScope link = timed(timing, "link");
-  return linkSharedObject(objects);
+  TimingScope link = timed(options.timing, "link");
+  return linkSharedObject(objects, exported);
 }

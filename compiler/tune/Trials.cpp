@@ -104,7 +104,8 @@ Result<CompiledTrials> tandem::compileTrials(KernelOp kernel,
     compiled.schedules.push_back(schedule);
     symbols.push_back(name.str());
   }
-  auto object = emitSharedObject(kernels, symbols, target, threads);
+  auto object =
+      emitSharedObject(kernels, symbols, target, {.threads = threads});
   if (!object)
     return object.status();
   compiled.trials.object = std::move(*object);

@@ -120,7 +120,7 @@ void Machine::compileCpu(const CpuTarget &target) {
   if (names.empty())
     return;
   problem += runtime::cpuProblem(target.features);
-  auto object = emitSharedObject(kernels, names, target, 1);
+  auto object = emitSharedObject(kernels, names, target, {.threads = 1});
   if (!object) {
     problem += object.status().message();
     return;

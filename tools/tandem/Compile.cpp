@@ -1,6 +1,7 @@
 //===- Compile.cpp - the command `compile` --------------------------------===//
 #include "compiler/CheckOptions.h"
 #include "compiler/PassSteps.h"
+#include "compiler/emit/KernelCache.h"
 #include "runtime/artifact/StageFiles.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
@@ -35,6 +36,17 @@ static void printTimes(const std::vector<PhaseTime> &times) {
     std::fprintf(stderr, "%-20s %9.3f %5.1f%%\n", time.phase.c_str(),
                  time.seconds, total > 0 ? 100 * time.seconds / total : 0);
   std::fprintf(stderr, "%-20s %9.3f\n", "total", total);
+}
+
+/// What the cache of kernels was good for, or why it was not.
+static void sayKept(const KernelCache *kernels) {
+  if (!kernels)
+    return;
+  std::string problem = kernels->problem();
+  std::fprintf(stderr, "kernel cache: %s%s%s\n",
+               artifact::forScreen(kernels->summary()).c_str(),
+               problem.empty() ? "" : "; ",
+               artifact::forScreen(problem).c_str());
 }
 
 /// Says on stderr what a file holds that was written, and how much that is.
@@ -414,6 +426,8 @@ static Status runCompile(const CompileCommandOptions &command) {
   timing.stop();
   if (!status)
     timer.clear();
+  if (command.timePasses && status)
+    sayKept(session.kernels());
   if (status && !options.dumpPasses.empty())
     std::fprintf(stderr, "wrote the modules that passes changed to %s\n",
                  artifact::inQuotes(options.dumpPasses).c_str());

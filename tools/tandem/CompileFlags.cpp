@@ -11,6 +11,7 @@
 #include "compiler/Phases.h"
 #include "compiler/Precision.h"
 #include "compiler/Target.h"
+#include "compiler/emit/KernelCache.h"
 #include "compiler/import/Losses.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/UserText.h"
@@ -253,6 +254,46 @@ static void declareCuda(CompileFlags &flags, OptionTable &table) {
 static void declareCpu(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("for the target cpu");
+  actsIn(table,
+         table
+             .integer("effort", "N", flags.effort, 0, 3,
+                      "how much the code of kernels is optimized: 0, hardly, "
+                      "to look at what a model does; 1, for less time to "
+                      "compile; 3, for a little less of a step's. Results are "
+                      "the same")
+             .byDefault("2")
+             .onlyWith("target", "cpu"),
+         "emit");
+  actsIn(table,
+         table
+             .text("kernel-cache", "DIR|off", options.kernelCache,
+                   "the folder that keeps kernels' machine code for later "
+                   "compilations, or none. Artifacts do not depend on it")
+             .byDefault("$TANDEM_KERNEL_CACHE, or tandem/kernels in the "
+                        "user's folder for caches")
+             .excludes("dump-phases", "a dump has the code of all kernels")
+             .excludes("dump-passes", "a dump has the code of all kernels")
+             .onlyWith("target", "cpu"),
+         "emit");
+  actsIn(table,
+         table
+             .text("kernel-cache-size", "BYTES", options.kernelCacheSize,
+                   "the most that the folder keeps: what was used longest ago "
+                   "goes first")
+             .byDefault("1GiB")
+             .check([](std::string_view text) {
+               return cacheBytes(std::string(text))
+                          ? Status::success()
+                          : Status::usage("expected --kernel-cache-size to be "
+                                          "bytes, as 2GiB, but got '" +
+                                          std::string(text) + "'");
+             })
+             .example("2GiB")
+             .excludes("kernel-cache=off", "nothing is kept")
+             .excludes("dump-phases", "a dump has the code of all kernels")
+             .excludes("dump-passes", "a dump has the code of all kernels")
+             .onlyWith("target", "cpu"),
+         "emit");
   table
       .text("winograd", "auto|no", options.winograd,
             "no forbids Winograd's method for convolutions of 3x3, whose "
@@ -418,6 +459,7 @@ Status CompileFlags::finish(CompileOptions &out) const {
   out = options;
   out.threads = static_cast<int>(threads.value_or(0));
   out.order = static_cast<int>(order.value_or(1));
+  out.effort = static_cast<int>(effort.value_or(2));
   auto schedule = withTable(options.lrSchedule);
   if (!schedule)
     return std::move(schedule).status();

@@ -27,6 +27,7 @@ struct CompileFlags {
   CompileOptions options;
   std::optional<int64_t> threads;
   std::optional<int64_t> order;
+  std::optional<int64_t> effort;
   std::optional<double> tune;
   std::vector<std::string> dims, shapes; ///< of a model in ONNX
   bool force = false;                    ///< outputs may replace anything

@@ -2,6 +2,7 @@
 #include "tools/tandem/Session.h"
 #include "compiler/Phases.h"
 #include "compiler/capture/GraphDigest.h"
+#include "compiler/emit/KernelCache.h"
 #include "compiler/import/Losses.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
@@ -48,13 +49,29 @@ Session::Session(const CompileOptions &options)
   context_.printOpOnDiagnostic(false);
   context_.getDiagEngine().registerHandler(
       [this](Diagnostic &diagnostic) { print(diagnostic); });
+  openKernels();
   if (options_.tune) {
     tuning_ = std::make_unique<Tuning>();
     tuning_->attach(options_);
   }
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  if (kernels_)
+    kernels_->trim();
+}
+
+void Session::openKernels() {
+  const std::string &asked = options_.kernelCache;
+  std::string folder = asked.empty() ? defaultKernelCache() : asked;
+  if (folder == "off" || !options_.stopAfter.empty() ||
+      !options_.dumpPhases.empty() || !options_.dumpPasses.empty())
+    return;
+  const std::string &size = options_.kernelCacheSize;
+  kernels_ = std::make_unique<KernelCache>(
+      folder, size.empty() ? uint64_t(1) << 30 : *cacheBytes(size));
+  options_.kernels = kernels_.get();
+}
 
 /// A part of a line on the screen.
 static std::string inLine(StringRef text) {

@@ -62,6 +62,9 @@ public:
   /// What a model in ONNX brought of parameters and states.
   const Weights &weights() const { return weights_; }
 
+  /// The machine code that is kept; null if none is.
+  const KernelCache *kernels() const { return kernels_.get(); }
+
   /// The same, in memory and ready to load.
   Result<artifact::ArtifactReader> loaded(const std::string &path);
 
@@ -72,6 +75,8 @@ public:
 private:
   /// Runs the phases up to `plan`, calls `whenPlanned`, and runs the others.
   Result<Modules> planned(mlir::OwningOpRef<mlir::ModuleOp> module);
+  /// For options that lead to code.
+  void openKernels();
   /// One artifact of the sizes that the options say.
   Result<artifact::ArtifactWriter> ofSizes(const std::string &path);
   void print(mlir::Diagnostic &diagnostic);
@@ -82,7 +87,8 @@ private:
   CrashReport crash_{reproducer_};
   CompileOptions options_;
   std::unique_ptr<Tuning> tuning_; ///< if kernels are tuned
-  std::string loss_;               ///< `KIND:OUTPUT,LABELS` of a model in ONNX
+  std::unique_ptr<KernelCache> kernels_;
+  std::string loss_; ///< `KIND:OUTPUT,LABELS` of a model in ONNX
   Weights weights_;
   std::unique_ptr<CompileThreads> threads_; ///< if passes run on several
   mlir::MLIRContext context_;

@@ -29,12 +29,19 @@ static bool addIf(bool isIt, Manager &passes) {
 /// tuning that the builder was made with.
 static bool addDefault(PassBuilder &builder, StringRef name,
                        ModulePassManager &passes) {
-  bool isMore = name == "tandem-optimize<O3>";
-  if (!isMore && name != "tandem-optimize<O2>")
-    return false;
-  passes.addPass(builder.buildPerModuleDefaultPipeline(
-      isMore ? OptimizationLevel::O3 : OptimizationLevel::O2));
-  return true;
+  static const std::pair<StringLiteral, OptimizationLevel> levels[] = {
+      {"tandem-optimize<O0>", OptimizationLevel::O0},
+      {"tandem-optimize<O1>", OptimizationLevel::O1},
+      {"tandem-optimize<O2>", OptimizationLevel::O2},
+      {"tandem-optimize<O3>", OptimizationLevel::O3}};
+  for (auto &[known, level] : levels)
+    if (name == known) {
+      passes.addPass(level == OptimizationLevel::O0
+                         ? builder.buildO0DefaultPipeline(level)
+                         : builder.buildPerModuleDefaultPipeline(level));
+      return true;
+    }
+  return false;
 }
 
 void tandem::registerLlvmPasses(PassBuilder &builder) {

@@ -68,7 +68,7 @@ struct NarrowFloatsAsBits : llvm::PassInfoMixin<NarrowFloatsAsBits> {
                               llvm::FunctionAnalysisManager &);
 };
 
-/// Lets pipelines of `builder` name these passes, and tandem-optimize<O2> and
+/// Lets pipelines of `builder` name these passes, and tandem-optimize<O0> to
 /// <O3>, LLVM's default pipelines with the tuning of `builder`.
 void registerLlvmPasses(llvm::PassBuilder &builder);
 

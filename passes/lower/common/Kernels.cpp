@@ -44,7 +44,8 @@ static KernelOp codeOf(KernelOp kernel) {
   copy.removeScratchBytesAttr();
   if (ScheduleAttr schedule = copy.getScheduleAttr())
     copy.setScheduleAttr(schedule.withoutChoosers());
-  copy->removeAttr(kRegionsAttr);
+  for (StringRef attr : {kRegionsAttr, kFunctionAttr, kCodeAttr, kCompiledAttr})
+    copy->removeAttr(attr);
   copy->setOperands({});
   auto always = ArrayAttr::get(copy.getContext(), {});
   copy.walk([&](Operation *op) {

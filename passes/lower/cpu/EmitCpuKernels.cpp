@@ -62,6 +62,8 @@ void EmitCpuKernels::runOnOperation() {
   for (KernelOp kernel : *kernels) {
     if (lower::cpu::flowOf(kernel))
       continue; // It calls the functions of its regions' kernels.
+    if (compiledFacts(kernel))
+      continue;
     if (inPiece++ % kPiece == 0) {
       b.setInsertionPointToEnd(target.getBody());
       piece = ModuleOp::create(b, module.getLoc());

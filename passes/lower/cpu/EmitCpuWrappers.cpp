@@ -127,12 +127,34 @@ static LogicalResult emitFlow(KernelOp kernel, ModuleOp target,
   return success();
 }
 
+/// The function of a kernel whose code is there, without a body.
+static LogicalResult declareCompiled(KernelOp kernel, ModuleOp target,
+                                     const CompiledFacts &compiled,
+                                     SymbolTable &symbols) {
+  if (failed(checkPlannedScratch(kernel, compiled.scratchBytes)))
+    return failure();
+  LoweredFacts lowered;
+  lowered.items = compiled.items;
+  lowered.scratchBytes = compiled.scratchBytes;
+  LLVM::LLVMFuncOp func =
+      declare(kernel, target, kernelFunction(kernel).getLeafReference(),
+              describeKernel(kernel, lowered));
+  symbols.insert(func);
+  func->setAttr(kGrainAttr,
+                Builder(kernel.getContext()).getI64IntegerAttr(compiled.grain));
+  func->setAttr(kCodeAttr, kernel->getAttr(kCodeAttr));
+  setCompiledFacts(func, compiled);
+  return success();
+}
+
 LogicalResult EmitCpuWrappers::emit(KernelOp kernel, ModuleOp target,
                                     SymbolTable &symbols) {
   ++wrappers;
   if (lower::cpu::flowOf(kernel))
     return emitFlow(kernel, target, symbols);
   StringRef name = kernelFunction(kernel).getLeafReference();
+  if (auto compiled = compiledFacts(kernel))
+    return declareCompiled(kernel, target, *compiled, symbols);
   auto body = symbols.lookup<LLVM::LLVMFuncOp>(lower::cpu::bodyName(name));
   KernelFactsAttr facts = body ? KernelFactsAttr::of(body) : KernelFactsAttr();
   if (!facts)
@@ -144,6 +166,11 @@ LogicalResult EmitCpuWrappers::emit(KernelOp kernel, ModuleOp target,
   LLVM::LLVMFuncOp func = declare(kernel, target, name, facts);
   symbols.insert(func);
   func->setAttr(kGrainAttr, body->removeAttr(kGrainAttr));
+  if (Attribute key = kernel->getAttr(kCodeAttr)) {
+    func->setAttr(kCodeAttr, key);
+    setCompiledFacts(
+        func, {facts.getItems(), facts.getScratchBytes(), grainOf(func)});
+  }
   body->removeAttr(kKernelAttr);
   emitCall(kernel, func, body);
   return success();
