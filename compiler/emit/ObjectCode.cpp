@@ -61,8 +61,8 @@ bool tandem::usesTiles(ModuleOp kernels, KernelCache *cache) {
 }
 
 namespace {
-/// What `effort` is for LLVM. None of it changes results: products and sums are
-/// contracted before, and LLVM keeps the order of operations.
+/// What `effort` is for LLVM. The order of operations stays, but whether a
+/// product and a sum that may be rounded as one are may differ.
 struct EffortRow {
   llvm::StringLiteral optimize; ///< in the place of kCpuPipeline's level
   llvm::CodeGenOptLevel level;

@@ -259,8 +259,8 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
              .integer("effort", "N", flags.effort, 0, 3,
                       "how much the code of kernels is optimized: 0, hardly, "
                       "to look at what a model does; 1, for less time to "
-                      "compile; 3, for a little less of a step's. Results are "
-                      "the same")
+                      "compile; 3, in more. Products and sums may be rounded "
+                      "otherwise")
              .byDefault("2")
              .onlyWith("target", "cpu"),
          "emit");
