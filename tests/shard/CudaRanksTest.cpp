@@ -6,29 +6,21 @@
 // rank that does not come are errors, and none of them hangs.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Compile.h"
-#include "cuda/NcclApi.h"
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
-#include "ir/Dialect.h"
+#include "runtime/comm/PeerCommunicator.h"
 #include "runtime/comm/PluginPeers.h"
-#include "runtime/model/Model.h"
-#include "runtime/model/Pieces.h"
-#include "tests/runtime/comm/Ranks.h"
-#include "tests/shard/Models.h"
-
-#include "mlir/Parser/Parser.h"
+#include "tests/cuda/emulator/NcclCalls.h"
+#include "tests/shard/Trained.h"
 
 #include <atomic>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <random>
+#include <thread>
 #include <unistd.h>
 
 using namespace tandem;
 using namespace tandem::test;
-using artifact::DType;
-using artifact::Role;
 
 namespace tandem::cuda::driver {
 extern "C" {
@@ -38,38 +30,18 @@ extern "C" {
 #undef TANDEM_DRIVER_FUNCTION
 }
 } // namespace tandem::cuda::driver
-namespace tandem::cuda::nccl {
-extern "C" {
-#define TANDEM_LIBRARY_FUNCTION(member, symbol, result, parameters)            \
-  result symbol parameters;
-#include "cuda/NcclFunctions.def"
-#undef TANDEM_LIBRARY_FUNCTION
-}
-} // namespace tandem::cuda::nccl
-
 namespace {
 
-using Traced = void (*)(Trace &, const Sizes &);
+constexpr double tolerance = 2e-5;
 
 int64_t rows = 12; ///< of a batch
 
-/// The bytes of an artifact.
 std::string compiled(Traced model, const std::string &target,
                      const std::string &mesh, const std::string &parallel,
                      const std::string &plan = "") {
-  mlir::DialectRegistry registry;
-  registerCompiler(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<TandemDialect>();
-  Trace trace("model");
   Sizes sizes;
   sizes.batch = rows;
-  model(trace, sizes);
-  auto text = trace.finish();
-  EXPECT_TRUE(text.ok()) << text.status().message();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(*text, &context);
   CompileOptions options;
-  options.threads = 1;
   // Adam makes steps of gradients that are zero but for rounding.
   options.optimizer = model == mlp ? "adamw:lr=0.05" : "momentum:lr=0.1";
   options.target = target;
@@ -78,129 +50,7 @@ std::string compiled(Traced model, const std::string &target,
   options.mesh = mesh;
   options.parallel = parallel;
   options.shard = plan;
-  std::vector<PhaseTime> times;
-  Status status = runPhases(*module, options, times);
-  EXPECT_TRUE(status.ok()) << status.message();
-  auto writer = emitArtifact(*module, options, times);
-  EXPECT_TRUE(writer.ok()) << writer.status().message();
-  auto bytes = writer->bytes();
-  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
-  return {bytes->begin(), bytes->end()};
-}
-
-Result<runtime::Model> loaded(const std::string &bytes,
-                              runtime::Device device) {
-  auto reader =
-      artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(bytes)));
-  if (!reader)
-    return reader.status();
-  runtime::Options options;
-  options.seed = 5;
-  options.threads = 1;
-  options.device = device;
-  return runtime::Model::load(*std::move(reader), options);
-}
-
-using Tensors = std::map<std::string, runtime::Tensor>;
-
-/// Inputs of one step, whole.
-Tensors inputsOf(const artifact::Manifest &manifest, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Tensors inputs;
-  for (const artifact::Value &value : manifest.values) {
-    if (value.role != Role::Input)
-      continue;
-    auto tensor = runtime::Tensor::zeros(value.dtype, value.shape);
-    EXPECT_TRUE(tensor.ok());
-    for (int64_t i = 0; i < tensor->elements(); ++i)
-      if (value.dtype == DType::I64)
-        tensor->mutableData<int64_t>()[i] =
-            int64_t(random() % uint64_t(value.high.value_or(4)));
-      else
-        tensor->mutableData<float>()[i] =
-            float(random() % 1000) / 500.0f - 1.0f;
-    inputs[value.name] = *tensor;
-  }
-  return inputs;
-}
-
-/// One step; returns its outputs, whole.
-Result<Tensors> stepOf(runtime::Model &model, uint64_t seed) {
-  Tensors inputs = inputsOf(model.wholeManifest(), seed), outputs;
-  std::vector<runtime::Argument> arguments;
-  std::vector<runtime::Destination> destinations;
-  for (auto &[name, tensor] : inputs) {
-    auto piece = runtime::pieceOf(tensor, *model.manifest().findValue(name),
-                                  model.communicators());
-    if (!piece)
-      return std::move(piece).status();
-    tensor = *piece;
-    arguments.push_back({name, &tensor});
-  }
-  for (const artifact::Value &value : model.manifest().values)
-    if (value.role == Role::Output)
-      destinations.push_back({value.name, &outputs[value.name]});
-  if (Status status = model.run("step", arguments, destinations); !status)
-    return status;
-  for (auto &[name, tensor] : outputs) {
-    auto whole = runtime::wholeOf(tensor, model.manifest().findOutput(name),
-                                  model.communicators());
-    if (!whole)
-      return std::move(whole).status();
-    tensor = *whole;
-  }
-  return outputs;
-}
-
-/// Runs three steps; returns the outputs of each, and what was learned.
-std::vector<Tensors> trained(runtime::Model &model) {
-  std::vector<Tensors> results;
-  for (uint64_t step = 0; step < 3; ++step) {
-    auto outputs = stepOf(model, step);
-    EXPECT_TRUE(outputs.ok()) << outputs.status().message();
-    results.push_back(outputs ? *std::move(outputs) : Tensors());
-  }
-  for (const artifact::Value &value : model.manifest().values)
-    if (value.role == Role::Param || value.role == Role::State) {
-      auto whole = model.getWhole(value.name);
-      EXPECT_TRUE(whole.ok()) << whole.status().message();
-      if (whole)
-        results.back()["new " + value.name] = *whole;
-    }
-  return results;
-}
-
-void expectNear(const Tensors &got, const Tensors &wanted) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (const auto &[name, tensor] : wanted) {
-    const runtime::Tensor &own = got.at(name);
-    ASSERT_TRUE(std::ranges::equal(own.shape(), tensor.shape())) << name;
-    if (tensor.dtype() != DType::F32)
-      continue;
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      ASSERT_NEAR(own.data<float>()[i], tensor.data<float>()[i], 2e-5) << name;
-  }
-}
-
-/// Runs `body` on ranks that have a device each and the model of `bytes`.
-void onRanks(
-    int ranks, const std::string &bytes, runtime::DeviceKind kind,
-    const std::function<void(runtime::Model &, comm::Communicator &)> &body,
-    comm::Milliseconds limit = std::chrono::seconds(60)) {
-  comm::testing::withRanks(
-      ranks,
-      [&](comm::Communicator &borrowed) {
-        std::shared_ptr<comm::Communicator> world(&borrowed,
-                                                  [](comm::Communicator *) {});
-        auto own = loaded(
-            bytes,
-            {kind, kind == runtime::DeviceKind::Cpu ? 0 : world->rank()});
-        ASSERT_TRUE(own.ok()) << own.status().message();
-        Status status = own->setCommunicator(world);
-        ASSERT_TRUE(status.ok()) << status.message();
-        body(*own, *world);
-      },
-      limit);
+  return test::compiled(model, sizes, options);
 }
 
 class CudaRanks : public ::testing::Test {
@@ -243,9 +93,7 @@ protected:
       ASSERT_EQ(tandemEmulatorSetPolicy(policy), 0);
       onRanks(ranks, onDevice, runtime::DeviceKind::CudaEmu,
               [&](runtime::Model &own, comm::Communicator & /*world*/) {
-                std::vector<Tensors> got = trained(own);
-                for (size_t step = 0; step < wanted.size(); ++step)
-                  expectNear(got[step], wanted[step]);
+                expectNear(trained(own), wanted, tolerance);
               });
     }
   }
@@ -314,9 +162,7 @@ TEST_F(CudaRanks, X17_CommunicatorsOfTheProgram) {
         Status status = own->setCommunicator(comm::makePeerCommunicator(
             *std::move(peers), std::chrono::seconds(60)));
         ASSERT_TRUE(status.ok()) << status.message();
-        std::vector<Tensors> got = trained(*own);
-        for (size_t step = 0; step < wanted.size(); ++step)
-          expectNear(got[step], wanted[step]);
+        expectNear(trained(*own), wanted, tolerance);
         own = Status::failed("ended"); // and what the model has of it
       }
       // It is the program's still.

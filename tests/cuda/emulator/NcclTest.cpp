@@ -1,7 +1,6 @@
 //===- NcclTest.cpp - the emulated NCCL, and what it finds wrong ----------===//
 #include "EmulatorTest.h"
-
-#include "cuda/NcclApi.h"
+#include "NcclCalls.h"
 
 #include <functional>
 #include <thread>
@@ -9,15 +8,6 @@
 using namespace tandem::cuda;
 using namespace tandem::cuda::nccl;
 using namespace tandem::test;
-
-namespace tandem::cuda::nccl {
-extern "C" {
-#define TANDEM_LIBRARY_FUNCTION(member, symbol, result, parameters)            \
-  result symbol parameters;
-#include "cuda/NcclFunctions.def"
-#undef TANDEM_LIBRARY_FUNCTION
-}
-} // namespace tandem::cuda::nccl
 
 namespace {
 
