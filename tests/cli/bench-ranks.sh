@@ -30,11 +30,13 @@ import sys
 with open(sys.argv[1]) as file:
     results = json.load(file)
 runs = {run["parallel"]: run for run in results["runs"]}
-assert set(runs) == {"one", "ddp", "fsdp"}, runs
+assert set(runs) == {"one", "apart", "ddp", "fsdp"}, runs
 for run in runs.values():
     assert run["workload"] == "mlp" and run["step_ms"] > 0 and run["peak_mb"] > 0 and run["rows_per_rank"] == 256, run
     assert run["ranks"] == (1 if run["parallel"] == "one" else 2), run
 assert runs["ddp"]["exposed_ms"] > 0, runs
-assert len(results["efficiency"]) == 2, results
+efficiency = {one["parallel"]: one for one in results["efficiency"]}
+assert set(efficiency) == {"apart", "ddp", "fsdp"}, results
+assert efficiency["apart"]["of_communication"] is None and efficiency["ddp"]["of_communication"] > 0, results
 CHECK
 finish

@@ -1,7 +1,8 @@
 """Steps of two processes, each on a processor of its own, by turns with PyTorch; and one process of Tandem for the efficiency.
 
 Each rank has the rows that the workload has on one process, so that a step over two processes does twice the work, and would
-take as long as one process's step if communication were free.
+take as long as one process's step if communication were free and processors shared nothing. They share caches and memory: so
+there are two processes apart, too, which never talk, and what they take is what communication is compared with.
 """
 
 import json
@@ -18,7 +19,7 @@ from common import add, require, say, tool
 from turns import die_with_parent, last_line
 
 RANKS = 2
-KINDS = ["one", "ddp", "fsdp"]
+KINDS = ["one", "ddp", "fsdp"]  # that have an artifact
 ROWS = dict(mlp=256, resnet8=32, gpt=8)
 # One of a name's options; batch norm of a rank's own rows is what PyTorch's DDP does, and what is compared.
 MORE = dict(resnet8=["--batch-norm=per-rank"])
@@ -57,31 +58,67 @@ def prepare(args):
                  "--force", *mesh, *batch_norm)
 
 
+def bench(args, workload, kind, ranks):
+    return [*launcher(args, ranks), os.path.join(args.bin, "tandem-run"), "bench", artifact(args, workload, kind), "--program=step",
+            "--threads=1", "--json"]
+
+
+def start(command, seconds, processor):
+    return subprocess.Popen([*command, f"--seconds={seconds}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=dict(os.environ, ONLY=str(processor)), preexec_fn=die_with_parent)
+
+
+def finish(process, seconds):
+    """What `bench` says, or an error."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=60 + 10 * seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return dict(error="it was not over in time")
+    if process.returncode:
+        return dict(error=err.strip()[-300:] or f"exit code {process.returncode}")
+    return json.loads(out)
+
+
 class Tandem:
     turns = 0
 
     def __init__(self, args, workload, kind):
         self.workload, self.peer, self.kind, self.ranks = workload, "tandem", kind, 1 if kind == "one" else RANKS
-        self.command = [*launcher(args, self.ranks), os.path.join(args.bin, "tandem-run"), "bench", artifact(args, workload, kind),
-                        "--program=step", "--threads=1", "--json"]
+        self.command = bench(args, workload, kind, self.ranks)
 
     def turn(self, seconds):
         self.turns += 1
-        with subprocess.Popen([*self.command, f"--seconds={seconds}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=dict(os.environ, ONLY=str(self.turns % RANKS)), preexec_fn=die_with_parent) as process:
-            try:
-                out, err = process.communicate(timeout=60 + 10 * seconds)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                return dict(error="it was not over in time")
-        if process.returncode:
-            return dict(error=err.strip()[-300:] or f"exit code {process.returncode}")
-        found = json.loads(out)
+        found = finish(start(self.command, seconds, self.turns % RANKS), seconds)
+        if "error" in found:
+            return found
         ranks = found.get("each_rank", [{}])
         return dict(step_ms=found["median_ms"], least_ms=found["min_ms"], steps=found["steps"],
                     exposed_ms=found.get("exposed_ms", 0.0), rank_ms=[one.get("median_ms", found["median_ms"]) for one in ranks],
                     planned_peak_bytes=found.get("planned_peak_bytes"), arena_peak_bytes=found["actual_peak_bytes"],
                     peak_mb=max(one.get("peak_rss_bytes", found.get("peak_rss_bytes", 0)) for one in ranks) / 2**20)
+
+    def end(self):
+        pass
+
+
+class Apart:
+    """One process's steps on each processor, both at once; a step is that of the slower one."""
+
+    def __init__(self, args, workload):
+        self.workload, self.peer, self.kind, self.ranks = workload, "tandem", "apart", RANKS
+        self.command = bench(args, workload, "one", 1)
+
+    def turn(self, seconds):
+        both = [start(self.command, seconds, processor) for processor in range(RANKS)]
+        found = [finish(process, seconds) for process in both]
+        for one in found:
+            if "error" in one:
+                return one
+        slowest = max(found, key=lambda one: one["median_ms"])
+        return dict(step_ms=slowest["median_ms"], least_ms=slowest["min_ms"], steps=slowest["steps"],
+                    rank_ms=[one["median_ms"] for one in found], peak_mb=max(one["peak_rss_bytes"] for one in found) / 2**20)
 
     def end(self):
         pass
@@ -140,7 +177,7 @@ class Torch:
 
 def contestants(args, workload):
     kinds = KINDS + (["ddp-synchronized"] if workload in MORE else [])
-    ready = [Tandem(args, workload, kind) for kind in kinds]
+    ready = [Apart(args, workload), *(Tandem(args, workload, kind) for kind in kinds)]
     if not args.torch:
         return ready
     for kind in ("ddp", "fsdp"):

@@ -12,7 +12,7 @@ import statistics
 import noise
 from report import lines, markdown
 
-NAMES = {"one": "one process", "ddp": "ddp", "ddp-synchronized": "ddp, batch norm of all rows", "fsdp": "fsdp"}
+NAMES = {"one": "one process", "apart": "two processes apart", "ddp": "ddp", "ddp-synchronized": "ddp, batch norm of all rows", "fsdp": "fsdp"}
 EFFICIENCY_BAR, MEMORY_BAR = 0.95, 0.8
 
 
@@ -56,13 +56,15 @@ def find(runs, workload, peer, parallel):
 
 
 def efficiencies(runs):
-    """Of the same rows on each rank: one process's step over that of two."""
+    """Of the same rows on each rank: one process's step over that of two; `of_communication` is that of two apart over it."""
     made = []
     for run in runs:
-        one = find(runs, run["workload"], "tandem", "one")
+        one, apart = (find(runs, run["workload"], "tandem", kind) for kind in ("one", "apart"))
         if run["peer"] == "tandem" and run["ranks"] > 1 and one:
             made.append(dict(workload=run["workload"], parallel=run["parallel"], ranks=run["ranks"],
-                             efficiency=one["step_ms"] / run["step_ms"], noisy=one["noisy"] or run["noisy"]))
+                             efficiency=one["step_ms"] / run["step_ms"],
+                             of_communication=apart["step_ms"] / run["step_ms"] if apart and run is not apart else None,
+                             noisy=one["noisy"] or run["noisy"]))
     return made
 
 
@@ -71,18 +73,18 @@ def time_text(run):
 
 
 def steps_table(data):
-    titles = ["workload", "parallel", "ranks", "rows a rank", "step, ms", "exposed, ms", "efficiency", "memory a rank, MB",
+    titles = ["workload", "parallel", "ranks", "rows a rank", "step, ms", "exposed, ms", "efficiency", "of two apart", "memory a rank, MB",
               "PyTorch, ms", "its memory, MB (library)", "time ratio", "memory ratio"]
     body = []
     for run in data["runs"]:
         if run["peer"] != "tandem":
             continue
         peer = find(data["runs"], run["workload"], "torch", run["parallel"])
-        efficiency = next((e["efficiency"] for e in data["efficiency"]
-                           if (e["workload"], e["parallel"], e["ranks"]) == (run["workload"], run["parallel"], run["ranks"])), None)
+        efficiency = next((e for e in data["efficiency"] if (e["workload"], e["parallel"]) == (run["workload"], run["parallel"])), {})
+        ratio = lambda key: f"{efficiency[key]:.3f}" if efficiency.get(key) else "-"
         body.append([run["workload"], NAMES.get(run["parallel"], run["parallel"]), str(run["ranks"]), str(run["rows_per_rank"]),
-                     time_text(run), f"{run.get('exposed_ms', 0):.3g}" if run["ranks"] > 1 else "-",
-                     f"{efficiency:.3f}" if efficiency else "-", f"{run['peak_mb']:.0f}", time_text(peer),
+                     time_text(run), f"{run['exposed_ms']:.3g}" if run.get("exposed_ms") else "-",
+                     ratio("efficiency"), ratio("of_communication"), f"{run['peak_mb']:.0f}", time_text(peer),
                      f"{peer['peak_mb']:.0f} ({peer['library_mb']:.0f})" if peer else "-",
                      f"{peer['step_ms'] / run['step_ms']:.2f}" if peer else "-",
                      f"{run['peak_mb'] / peer['peak_mb']:.2f}" if peer else "-"])
