@@ -1,5 +1,6 @@
 // RUN: tandem-opt %s -tandem-form-kernels -tandem-overlap-collectives | FileCheck %s
 // RUN: tandem-opt %s -tandem-form-kernels -tandem-overlap-collectives=window=0 | FileCheck %s --check-prefix=KEEP
+// RUN: sed 's/attributes {/&tandem.target = #tandem.target<cuda {arch = "sm_90"}>, /' %s | tandem-opt -tandem-form-kernels -tandem-overlap-collectives | FileCheck %s --check-prefix=DEVICE
 
 module attributes {tandem.mesh = #tandem.mesh<data = 4>} {
 
@@ -57,5 +58,29 @@ func.func @together(%x: tensor<16x16xf32> {tandem.role = #tandem.role<input "x">
   %c = tandem.reduce_sum %y over [0] : tensor<8x32xf32> -> tensor<32xf32>
   %d = tandem.all_reduce sum %c over ["data"] : tensor<32xf32> -> tensor<32xf32>
   return %b, %d : tensor<16xf32>, tensor<32xf32>
+}
+
+// So do they behind a product that takes much longer than an exchange, where
+// ranks communicate in turn with computing; on devices they do not.
+// CHECK-LABEL: func.func @filled
+// CHECK: tandem.kernel "reduce_sum"
+// CHECK: tandem.kernel "matmul"
+// CHECK: tandem.kernel "{{.*}}reduce_sum"
+// CHECK: tandem.kernel "all_reduce"
+// CHECK: tandem.kernel "all_reduce"
+// CHECK: return
+// DEVICE-LABEL: func.func @filled
+// DEVICE: tandem.kernel "reduce_sum"
+// DEVICE: tandem.kernel "all_reduce"
+// DEVICE: tandem.kernel "matmul"
+// DEVICE: tandem.kernel "{{.*}}reduce_sum"
+// DEVICE: tandem.kernel "all_reduce"
+func.func @filled(%x: tensor<16x16xf32> {tandem.role = #tandem.role<input "x">}, %y: tensor<2048x2048xf32> {tandem.role = #tandem.role<input "y">}) -> (tensor<16xf32> {tandem.role = #tandem.role<output "s">}, tensor<2048xf32> {tandem.role = #tandem.role<output "t">}) {
+  %a = tandem.reduce_sum %x over [0] : tensor<16x16xf32> -> tensor<16xf32>
+  %b = tandem.all_reduce sum %a over ["data"] : tensor<16xf32> -> tensor<16xf32>
+  %p = tandem.matmul %y, %y : tensor<2048x2048xf32>, tensor<2048x2048xf32> -> tensor<2048x2048xf32>
+  %c = tandem.reduce_sum %p over [0] : tensor<2048x2048xf32> -> tensor<2048xf32>
+  %d = tandem.all_reduce sum %c over ["data"] : tensor<2048xf32> -> tensor<2048xf32>
+  return %b, %d : tensor<16xf32>, tensor<2048xf32>
 }
 }
