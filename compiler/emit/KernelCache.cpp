@@ -131,7 +131,7 @@ std::string KernelCache::pathOf(llvm::StringRef key) const {
 
 /// The bytes of a file of the user's; nothing where there is none.
 static std::optional<std::string> readFile(const std::string &path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0)
     return std::nullopt;
   llvm::scope_exit end([&] { ::close(fd); });

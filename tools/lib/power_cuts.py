@@ -103,7 +103,7 @@ class PowerCuts:
             self.tally["folders"] += 1
             problem = self.wrong(folder, isEnd)
             if not problem and self.name in ("train", "replace") and self.random.random() < 0.1:
-                self.tally["went on"] += 1
+                self.tally["trainings"] += 1
                 problem = self.goesOn(folder)
             if problem:
                 self.tally["wrong"] += 1
@@ -120,7 +120,7 @@ class PowerCuts:
             sys.exit(f"faults: '{self.name}' fails while it is recorded: {text}")
         records = list(recorded_disk.Disk.records(self.record))
         with os.scandir(faults.work) as entries:
-            end = {entry.name: pathlib.Path(entry.path).read_bytes() for entry in entries}
+            end = {entry.name: pathlib.Path(entry.path).read_bytes() for entry in entries if entry.is_file()}
         self.whole = {output: self.read(end, output) for output in self.outputs}
         # A version on the way is what a name was given.
         self.versions = {output: {self.whole[output]} for output in self.outputs}

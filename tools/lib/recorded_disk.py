@@ -54,6 +54,8 @@ class Disk:
         self.names, self.durable = {}, {}
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
+            if os.path.isdir(path):
+                continue
             with open(path, "rb") as file:
                 self.names[name] = self.byNumber[os.stat(path).st_ino] = File(file.read())
         self.durable = dict(self.names)

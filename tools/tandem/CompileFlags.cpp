@@ -254,16 +254,16 @@ static void declareCuda(CompileFlags &flags, OptionTable &table) {
 static void declareCpu(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("for the target cpu");
-  actsIn(table,
-         table
-             .integer("effort", "N", flags.effort, 0, 3,
-                      "how much the code of kernels is optimized: 0, hardly, "
-                      "to look at what a model does; 1, for less time to "
-                      "compile; 3, in more. Products and sums may be rounded "
-                      "otherwise")
-             .byDefault("2")
-             .onlyWith("target", "cpu"),
-         "emit");
+  actsIn(
+      table,
+      table
+          .integer("effort", "N", flags.effort, 0, 3,
+                   "how much the code of kernels is optimized: 0, hardly, in "
+                   "about half the time, to look at what a model does; 3, "
+                   "most. Products and sums may be rounded otherwise")
+          .byDefault("2")
+          .onlyWith("target", "cpu"),
+      "emit");
   actsIn(table,
          table
              .text("kernel-cache", "DIR|off", options.kernelCache,
