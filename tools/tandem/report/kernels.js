@@ -40,7 +40,8 @@ function roofline(rows) {
     range(x0, x1).map(value => [
       draw('line', {x1: x(value), x2: x(value), y1: 15, y2: height - 40,
                     class: 'axis'}),
-      draw('text', {x: x(value), y: height - 24, 'text-anchor': 'middle'},
+      draw('text', {x: x(value), y: height - 24,
+                    'text-anchor': x(value) < right ? 'middle' : 'end'},
            value < 1 ? String(Number(value.toPrecision(1)))
              : countText(value))]),
     range(y0, y1).map(value => [
