@@ -1,8 +1,8 @@
 #!/bin/bash
-# signatures.sh BIN MODEL - an artifact is loaded only with the signature that is
+# signatures.sh BIN EXAMPLES - an artifact is loaded only with the signature that is
 # asked for, and not once a byte of it or of the signature is another.
 source "$(dirname "$0")/expect.sh"
-bin=$1 model=$(realpath "$2")
+bin=$1 model=$2/digits/mlp.mlir
 [ -e "$bin/../lib/libtandem-signatures.so" ] || { echo 'skipped: built without libcrypto'; exit 77; }
 cd "$work" || exit 1
 expect 0 '' "$bin/tandem" compile "$model" -o m.tdm --optimizer=sgd:lr=0.1

@@ -325,11 +325,13 @@ void endRanks(const Status &status) {
   if (!world || status.ok() || own().isTogether)
     return;
   // Of several that fail, the one with the reason ends first, so that the
-  // launcher has its exit code.
-  if (isOfAnother(status.message(), world->rank()))
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  else
+  // launcher has its exit code; but the launcher ends the others with it, who
+  // have files to remove.
+  using std::chrono::milliseconds;
+  bool isOfOther = isOfAnother(status.message(), world->rank());
+  if (!isOfOther)
     world->fail(status.message());
+  std::this_thread::sleep_for(milliseconds(isOfOther ? 500 : 200));
 }
 
 } // namespace tandem::commands
