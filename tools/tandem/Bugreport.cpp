@@ -66,10 +66,12 @@ struct BugreportOptions {
         .byDefault("600");
     table.groupOf("compile");
     flags.declare(table);
-    // The report has these of its own.
+    // The report has dumps and a reproducer of its own, and what is dumped
+    // keeps no kernels.
     llvm::erase_if(table.options(), [](const Option &option) {
       return option.name == "dump-phases" || option.name == "dump-passes" ||
-             option.name == "reproducer";
+             option.name == "reproducer" || option.name == "kernel-cache" ||
+             option.name == "kernel-cache-size";
     });
     for (Option &option : table.options())
       if (option.folded && option.name != "force")
