@@ -4,7 +4,8 @@
 // A function or global of a further size is one that is there already if both
 // have the same text, where what they refer to has the names that it got in the
 // joined code: so what is referred to comes first. Places in the model are no
-// part of the text.
+// part of the text. A kernel with a key (KernelKeys.h) is known by that alone,
+// whether its code is there already or is still to be made.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/JoinKernels.h"
@@ -71,8 +72,10 @@ Joiner::Joiner(Operation *to, Operation *from) : to(to) {
     }
 }
 
-/// The text of a symbol's op, without its name.
+/// The text of a symbol's op, without its name, or what stands for it.
 std::string Joiner::textOf(Operation *op) {
+  if (StringRef key = codeKey(op); !key.empty())
+    return "code " + key.str();
   auto symbol = cast<SymbolOpInterface>(op);
   StringAttr name = symbol.getNameAttr();
   symbol.setName("self");

@@ -1,5 +1,4 @@
-//===- KernelCache.cpp - machine code of kernels, kept between compilations
-//===//
+//===- KernelCache.cpp - machine code that is kept ------------------------===//
 //
 // An entry: a line that says what it is, its key, six numbers (items, bytes of
 // scratch, grain, whether it uses tiles, bytes of code, 0), the code, and the
@@ -7,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/KernelCache.h"
+#include "compiler/CacheFolder.h"
 #include "passes/partition/BudgetSpec.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -288,13 +288,6 @@ std::optional<uint64_t> tandem::cacheBytes(llvm::StringRef text) {
 std::string tandem::defaultKernelCache() {
   if (const char *named = std::getenv("TANDEM_KERNEL_CACHE"); named && *named)
     return named;
-  llvm::SmallString<128> path;
-  if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    path = cache;
-  else if (const char *home = std::getenv("HOME"); home && *home)
-    llvm::sys::path::append(path, home, ".cache");
-  else
-    return "off";
-  llvm::sys::path::append(path, "tandem", "kernels");
-  return path.str().str();
+  std::string path = inCacheFolder("kernels");
+  return path.empty() ? "off" : path;
 }

@@ -1,5 +1,6 @@
 //===- ScheduleCache.cpp - schedules that were found by measuring ---------===//
 #include "compiler/tune/ScheduleCache.h"
+#include "compiler/CacheFolder.h"
 #include "ir/ScheduleMethods.h"
 #include "passes/lower/common/ScheduleOverride.h"
 #include "runtime/artifact/AtomicFile.h"
@@ -222,13 +223,5 @@ Status ScheduleCache::write(const std::string &path,
 }
 
 std::string tandem::defaultCachePath() {
-  llvm::SmallString<128> path;
-  if (const char *cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    path = cache;
-  else if (const char *home = std::getenv("HOME"); home && *home)
-    llvm::sys::path::append(path, home, ".cache");
-  else
-    return "";
-  llvm::sys::path::append(path, "tandem", "schedules.json");
-  return path.str().str();
+  return inCacheFolder("schedules.json");
 }

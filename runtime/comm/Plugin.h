@@ -16,6 +16,24 @@ namespace tandem::comm {
 Result<void *> openPlugin(const std::string &what, const std::string &name,
                           const char *symbol);
 
+/// Opens libtandem-`name`.so and returns the table that its function `symbol`
+/// gives, whose first member is its version.
+template <typename Table>
+Result<const Table *> openTable(const std::string &what,
+                                const std::string &name, const char *symbol,
+                                int version) {
+  auto found = openPlugin(what, name, symbol);
+  if (!found)
+    return std::move(found).status();
+  const Table *table = reinterpret_cast<const Table *(*)()>(*found)();
+  if (table->version != version)
+    return Status::unsupported("libtandem-" + name + ".so has version " +
+                               std::to_string(table->version) +
+                               ", but this program knows " +
+                               std::to_string(version));
+  return table;
+}
+
 } // namespace tandem::comm
 
 #endif

@@ -25,6 +25,7 @@ struct Reason {
 
 inline constexpr int kVersion = 1;
 
+/// What the library's function "tandem_images" returns.
 struct Decoder {
   int version; ///< kVersion
   /// Reads the size of an image without decoding it; returns 0, or -1 and why.
@@ -37,9 +38,6 @@ struct Decoder {
   int (*decode)(const uint8_t *file, size_t bytes, int channels,
                 uint8_t *pixels, size_t room, Reason *reason);
 };
-
-/// What the library's function "tandem_images" returns.
-using DecoderFunction = const Decoder *(*)();
 
 // Each format's own. They return 0, or -1 and why.
 bool isPng(const uint8_t *file, size_t bytes);

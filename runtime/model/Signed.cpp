@@ -11,18 +11,9 @@
 namespace tandem::runtime {
 
 Result<const signatures::Signer *> openSigner() {
-  auto found = comm::openPlugin("verifier of signatures", "signatures",
-                                "tandem_signatures");
-  if (!found)
-    return std::move(found).status();
-  const signatures::Signer *signer =
-      reinterpret_cast<signatures::SignerFunction>(*found)();
-  if (signer->version != signatures::kVersion)
-    return Status::unsupported("libtandem-signatures.so has version " +
-                               std::to_string(signer->version) +
-                               ", but this program knows " +
-                               std::to_string(signatures::kVersion));
-  return signer;
+  return comm::openTable<signatures::Signer>("verifier of signatures",
+                                             "signatures", "tandem_signatures",
+                                             signatures::kVersion);
 }
 
 std::string signaturePath(const std::string &path) { return path + ".sig"; }

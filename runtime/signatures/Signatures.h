@@ -26,6 +26,7 @@ struct Reason {
 
 inline constexpr int kVersion = 1;
 
+/// What the library's function "tandem_signatures" returns.
 struct Signer {
   int version; ///< kVersion
   /// Returns 0 if `signature` is that of `data` by the secret key of the public
@@ -40,9 +41,6 @@ struct Signer {
   /// or -1 and why.
   int (*newKeys)(char *secretKey, char *publicKey, Reason *reason);
 };
-
-/// What the library's function "tandem_signatures" returns.
-using SignerFunction = const Signer *(*)();
 
 } // namespace tandem::signatures
 

@@ -97,13 +97,19 @@ same small.tdm 'a small cache'
 [ "$(find small -name '*.kernel' -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }')" -le 20000 ] ||
   fail 'the cache is larger than its bound'
 
-# Variants, whose functions are joined.
-cp "$model" other.mlir
+# Variants, of which those kernels are joined that have the same key.
+sed 's/tensor<32x/tensor<8x/g' "$model" >other.mlir
+cmp -s "$model" other.mlir && fail 'the other size is the same one'
 expect 0 '' "$tandem" compile "$model" -o sizes.tdm --variant=other.mlir --kernel-cache=off
 expect 0 '' "$tandem" compile "$model" -o sizes-cold.tdm --variant=other.mlir --kernel-cache=sizes
 expect 0 '' "$tandem" compile "$model" -o sizes-warm.tdm --variant=other.mlir --kernel-cache=sizes
 cmp sizes.tdm sizes-cold.tdm && cmp sizes.tdm sizes-warm.tdm ||
   fail 'variants: the cache gives other bytes'
+
+# A page of it is made on the way, and takes what is kept.
+expect 0 'kernel cache: ([0-9]+) of \1 kernels' "$tandem" compile "$model" -o sizes-page.tdm --variant=other.mlir \
+  --kernel-cache=sizes --report=page.html --time-passes
+cmp sizes.tdm sizes-page.tdm || fail 'variants: the page gives other bytes'
 
 # Code runs as it did.
 expect 0 'median' "$tandem" bench warm.tdm --program=evaluate --steps=2
@@ -115,7 +121,9 @@ sed 's/tandem.kernel = /tandem.code = "00", &/' lower.mlir >keys.mlir
 expect 1 "expected neither 'tandem.code' nor 'tandem.compiled' in what is compiled" \
   "$tandem" compile keys.mlir -o keys.tdm
 
-# What is wrong.
+# What is wrong. A folder that was named is one that is used, or it is said.
+touch file
+expect 0 "warning: no kernels are kept: 'file': it is no folder" "$tandem" compile "$model" -o x.tdm --kernel-cache=file
 expect 2 "expected --kernel-cache-size to be bytes, as 2GiB, but got 'big'" \
   "$tandem" compile "$model" -o x.tdm --kernel-cache-size=big
 expect 2 '--kernel-cache-size' "$tandem" compile "$model" -o x.tdm \

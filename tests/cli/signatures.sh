@@ -12,7 +12,8 @@ expect 0 '' "$bin/tandem" keys other
 expect 0 '^600$' stat -c %a mine.pem
 expect 0 'BEGIN PUBLIC KEY' cat mine.pub.pem
 # A key that signed something is not drawn again.
-expect 2 "the secret key would replace 'mine.pem'" "$bin/tandem" keys mine
+expect 2 "the secret key would replace 'mine.pem'; the public key would replace 'mine.pub.pem'; choose another file, or say --force" \
+  "$bin/tandem" keys mine
 
 bench() { "$bin/tandem-run" bench m.tdm --steps=1 --require-signature="$1"; }
 expect 1 "'m.tdm' is not signed: cannot read 'm.tdm.sig'" bench mine.pub.pem

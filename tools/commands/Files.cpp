@@ -148,8 +148,11 @@ void Files::checkKind(const Output &output,
   for (FileKind fine : output.replaces)
     expected +=
         (expected.empty() ? "" : " or ") + std::string(io::describe(fine));
-  lost.push_back(replacing(output) + ": expected " + expected + " but got " +
-                 std::string(io::describe(kind)));
+  std::string text = replacing(output);
+  if (!expected.empty())
+    text += ": expected " + expected + " but got " +
+            std::string(io::describe(kind));
+  lost.push_back(std::move(text));
 }
 
 /// True if all columns of the table `path` are called as those of an output

@@ -104,16 +104,8 @@ Result<Listing> list(const std::string &folder) {
 }
 
 Result<const images::Decoder *> openDecoder() {
-  auto found = comm::openPlugin("decoder of images", "images", "tandem_images");
-  if (!found)
-    return std::move(found).status();
-  const images::Decoder *decoder =
-      reinterpret_cast<images::DecoderFunction>(*found)();
-  if (decoder->version != images::kVersion)
-    return Status::unsupported(
-        "libtandem-images.so has version " + std::to_string(decoder->version) +
-        ", but this program knows " + std::to_string(images::kVersion));
-  return decoder;
+  return comm::openTable<images::Decoder>("decoder of images", "images",
+                                          "tandem_images", images::kVersion);
 }
 
 /// How an input has images.

@@ -14,6 +14,7 @@
 #include "ir/Where.h"
 #include "runtime/artifact/DeviceFiles.h"
 #include "runtime/artifact/Text.h"
+#include "tools/commands/Print.h"
 #include "tools/onnx/Summary.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/Tuning.h"
@@ -70,6 +71,9 @@ void Session::openKernels() {
   const std::string &size = options_.kernelCacheSize;
   kernels_ = std::make_unique<KernelCache>(
       folder, size.empty() ? uint64_t(1) << 30 : *cacheBytes(size));
+  // Of a folder that nobody named it is said with the times of passes alone.
+  if (!asked.empty() && !kernels_->problem().empty())
+    warn("no kernels are kept: " + kernels_->problem());
   options_.kernels = kernels_.get();
 }
 
@@ -238,6 +242,9 @@ static CompileOptions afterPlan(const CompileOptions &options) {
   CompileOptions rest;
   rest.remarks = options.remarks;
   rest.threads = options.threads;
+  rest.effort = options.effort;
+  rest.kernels = options.kernels;
+  rest.variants = options.variants;
   rest.dumpPhases = options.dumpPhases;
   rest.dumpPasses = options.dumpPasses;
   rest.cubin = options.cubin;

@@ -1,7 +1,7 @@
 //===- Sign.cpp - the commands `keys` and `sign` --------------------------===//
 #include "runtime/artifact/ArtifactReader.h"
-#include "runtime/artifact/AtomicFile.h"
 #include "runtime/io/Array.h"
+#include "runtime/io/File.h"
 #include "runtime/model/Signed.h"
 #include "tools/commands/Files.h"
 #include "tools/commands/Print.h"
@@ -18,15 +18,17 @@ using signatures::Reason;
 
 struct KeysOptions {
   static constexpr std::string_view
-      usage = "keys NAME",
+      usage = "keys NAME [options]",
       description =
           "Draws a pair of keys (Ed25519, in PEM): NAME.pem, which is secret "
           "and signs, and NAME.pub.pem, which --require-signature takes.";
 
   std::string name;
+  bool force = false;
 
   void declare(OptionTable &table) {
     table.positional("NAME", name, "how both files begin");
+    table.flag("force", force, "let them replace any files");
   }
 };
 
@@ -52,13 +54,9 @@ struct SignOptions {
   }
 };
 
-Status writeFile(const std::string &path, const void *data, size_t bytes) {
-  auto file = artifact::AtomicFile::create(path);
-  if (!file)
-    return std::move(file).status();
-  if (Status status = file->write(data, bytes); !status)
-    return status;
-  return file->commit();
+Status replaceFile(const std::string &path, std::string_view text) {
+  std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  return io::replaceFile(path, {&bytes, 1});
 }
 
 Status runKeys(const KeysOptions &options) {
@@ -66,7 +64,7 @@ Status runKeys(const KeysOptions &options) {
   Files files;
   files.writes({"the secret key", secret, {}});
   files.writes({"the public key", open, {}});
-  if (Status status = files.check(/*force=*/false); !status)
+  if (Status status = files.check(options.force); !status)
     return status;
   auto signer = runtime::openSigner();
   if (!signer)
@@ -77,13 +75,12 @@ Status runKeys(const KeysOptions &options) {
     return Status::failed(reason.text);
   // Nobody else reads the secret one.
   mode_t mask = ::umask(0077);
-  Status status =
-      writeFile(secret, secretText, std::string_view(secretText).size());
+  Status status = replaceFile(secret, secretText);
   ::umask(mask);
   explicit_bzero(secretText, sizeof secretText);
   if (!status)
     return status;
-  return writeFile(open, openText, std::string_view(openText).size());
+  return replaceFile(open, openText);
 }
 
 Status runSign(const SignOptions &options) {
@@ -114,7 +111,8 @@ Status runSign(const SignOptions &options) {
   explicit_bzero(key->data(), key->size());
   if (!reader)
     return std::move(reader).status();
-  return writeFile(output, signature, sizeof signature);
+  return replaceFile(output,
+                     {reinterpret_cast<char *>(signature), sizeof signature});
 }
 
 } // namespace

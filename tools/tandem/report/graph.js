@@ -72,7 +72,8 @@ function graphOps() {
 function graph() {
   const ops = graphOps();
   if (!ops.length)
-    return make('p', {}, 'An artifact alone does not say what the model was. ' +
+    return make('p', {}, 'This page was made of an artifact alone, or beside dumps of ' +
+      'several targets: neither says what the model was. ' +
       'A report of the model does: tandem inspect MODEL --html, or tandem ' +
       'compile --report.');
   const said = make('p', {class: 'said', 'aria-live': 'polite'},
