@@ -72,6 +72,16 @@ IndexRange tandem::rangeOf(AffineExpr expr, ArrayRef<int64_t> sizes) {
 
 static Sum toSum(AffineExpr expr, ArrayRef<int64_t> sizes);
 
+/// What `atom` divides, and by what, if it is of that kind; else by is 0.
+static std::pair<AffineExpr, int64_t> asBinary(AffineExpr atom,
+                                               AffineExprKind kind) {
+  if (atom.getKind() != kind)
+    return {atom, 0};
+  auto binary = cast<AffineBinaryOpExpr>(atom);
+  return {binary.getLHS(),
+          cast<AffineConstantExpr>(binary.getRHS()).getValue()};
+}
+
 /// The sum as an expression: dimensions first, in order.
 static AffineExpr toExpr(const Sum &sum, MLIRContext *context) {
   SmallVector<std::pair<AffineExpr, int64_t>, 4> dims, others;
@@ -120,6 +130,9 @@ static int64_t reduce(Sum &sum, int64_t divisor, Sum &low,
   llvm_unreachable("a divisor of all multiples leaves less than itself");
 }
 
+static Sum remainder(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
+                     MLIRContext *context);
+
 static Sum quotient(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
                     MLIRContext *context) {
   if (divisor == 1)
@@ -144,16 +157,26 @@ static Sum quotient(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
     result.add(rest, 1);
     return result;
   }
-  // (x / a) / b is x / (a b).
-  if (rest.constant == 0 && rest.terms.size() == 1 && rest.terms[0].second == 1)
-    if (auto inner = dyn_cast<AffineBinaryOpExpr>(rest.terms[0].first))
-      if (inner.getKind() == AffineExprKind::FloorDiv) {
-        int64_t by = cast<AffineConstantExpr>(inner.getRHS()).getValue();
-        result.add(quotient(toSum(inner.getLHS(), sizes), by * divisor, sizes,
-                            context),
-                   1);
-        return result;
-      }
+  for (auto [atom, multiple] : rest.terms) {
+    // (r + x / a) / b is (a r + x) / (a b).
+    if (auto [x, by] = asBinary(atom, AffineExprKind::FloorDiv);
+        by && multiple == 1) {
+      Sum whole = toSum(x, sizes);
+      rest.add(AffineExpr(atom), -1);
+      whole.add(rest, by);
+      result.add(quotient(whole, by * divisor, sizes, context), 1);
+      return result;
+    }
+    // (x mod (a b)) / a is (x / a) mod b: so the digits of x are written in
+    // one way, however often it was taken apart, and join() finds them.
+    if (auto [x, by] = asBinary(atom, AffineExprKind::Mod);
+        by && by % divisor == 0 && multiple == 1 && rest.terms.size() == 1 &&
+        rest.constant == 0) {
+      Sum high = quotient(toSum(x, sizes), divisor, sizes, context);
+      result.add(remainder(high, by / divisor, sizes, context), 1);
+      return result;
+    }
+  }
   result.add(toExpr(rest, context).floorDiv(divisor), 1);
   return result;
 }
@@ -179,44 +202,47 @@ static Sum remainder(const Sum &sum, int64_t divisor, ArrayRef<int64_t> sizes,
   if (divisor == 1)
     return result;
   if (rest.constant == 0 && rest.terms.size() == 1 && rest.terms[0].second == 1)
-    if (auto inner = dyn_cast<AffineBinaryOpExpr>(rest.terms[0].first))
-      if (inner.getKind() == AffineExprKind::Mod) {
-        int64_t by = cast<AffineConstantExpr>(inner.getRHS()).getValue();
-        if (by % divisor == 0) {
-          result.add(
-              remainder(toSum(inner.getLHS(), sizes), divisor, sizes, context),
-              common);
-          return result;
-        }
-      }
+    if (auto [x, by] = asBinary(rest.terms[0].first, AffineExprKind::Mod);
+        by && by % divisor == 0) {
+      result.add(remainder(toSum(x, sizes), divisor, sizes, context), common);
+      return result;
+    }
   result.add(toExpr(rest, context) % divisor, common);
   return result;
 }
 
-/// Joins what delinearizing took apart: m a (x / m) + a (x mod m) is a x.
+static int64_t countDivisions(const Sum &sum) {
+  return llvm::count_if(sum.terms, [](const auto &term) {
+    return !isa<AffineDimExpr>(term.first);
+  });
+}
+
+/// Joins what delinearizing took apart: m a (x / m) + a (x mod m) is a x. Of
+/// x / m what is a multiple of dimensions may stand in the sum with others.
 static void join(Sum &sum, ArrayRef<int64_t> sizes, MLIRContext *context) {
   for (bool changed = true; changed;) {
     changed = false;
     for (auto [atom, multiple] : sum.terms) {
-      auto mod = dyn_cast<AffineBinaryOpExpr>(atom);
-      if (!mod || mod.getKind() != AffineExprKind::Mod)
+      auto [x, by] = asBinary(atom, AffineExprKind::Mod);
+      if (!by)
         continue;
-      int64_t by = cast<AffineConstantExpr>(mod.getRHS()).getValue();
-      Sum whole = toSum(mod.getLHS(), sizes);
+      Sum whole = toSum(x, sizes);
       Sum high = quotient(whole, by, sizes, context);
-      bool joins =
-          !high.terms.empty() &&
-          llvm::all_of(high.terms, [&](const auto &term) {
-            return llvm::is_contained(
-                sum.terms,
-                std::make_pair(term.first, term.second * multiple * by));
-          });
-      if (!joins)
+      int64_t scale = multiple * by;
+      bool isThere = llvm::all_of(high.terms, [&](const auto &term) {
+        return isa<AffineDimExpr>(term.first) ||
+               llvm::is_contained(
+                   sum.terms, std::make_pair(term.first, term.second * scale));
+      });
+      if (!isThere || countDivisions(high) == 0)
         continue;
-      int64_t m = multiple;
-      sum.add(AffineExpr(atom), -m);
-      sum.add(high, -m * by);
-      sum.add(whole, m);
+      Sum joined = sum;
+      joined.add(atom, -multiple);
+      joined.add(high, -scale);
+      joined.add(whole, multiple);
+      if (countDivisions(joined) >= countDivisions(sum))
+        continue;
+      sum = joined;
       changed = true;
       break;
     }

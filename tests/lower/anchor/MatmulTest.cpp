@@ -192,6 +192,25 @@ TEST(Matmul, LastPieceOfPieces) {
               {16});
 }
 
+TEST(Matmul, ReshapesThatDoNotFollowEachOther) {
+  // What a group norm does with an image of [2, 4, 3, 4]: elements of the
+  // result were read at places that were written otherwise than its own.
+  checkKernel(kernelModule({"tensor<24x13xf32>", "tensor<4x13xf32>",
+                            "tensor<2x4x3x4xf32>", "tensor<2x1x48xf32>"},
+                           {"tensor<24x4xf32>", "tensor<2x4x3x4xf32>",
+                            "tensor<2x1x48xf32>"},
+                           R"(
+    %y = tandem.matmul %0, %1 {transpose_rhs} : tensor<24x13xf32>, tensor<4x13xf32> -> tensor<24x4xf32>
+    %g = tandem.reshape %y to [2, 1, 48] : tensor<24x4xf32> -> tensor<2x1x48xf32>
+    %d = tandem.sub %g, %3 : tensor<2x1x48xf32>
+    %i = tandem.reshape %d to [2, 4, 3, 4] : tensor<2x1x48xf32> -> tensor<2x4x3x4xf32>
+    %m = tandem.mul %2, %i : tensor<2x4x3x4xf32>
+    %o = tandem.reshape %2 to [2, 1, 48] : tensor<2x4x3x4xf32> -> tensor<2x1x48xf32>
+    %n = tandem.mul %o, %d : tensor<2x1x48xf32>
+    tandem.yield %y, %m, %n : tensor<24x4xf32>, tensor<2x4x3x4xf32>, tensor<2x1x48xf32>)"),
+              {13});
+}
+
 TEST(Matmul, ViewsWithoutStrides) {
   // A pad and a slice before, a transpose after the product.
   checkKernel(kernelModule({"tensor<9x5xf32>", "tensor<16x30xf32>"},
