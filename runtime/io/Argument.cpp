@@ -28,7 +28,10 @@ constexpr std::string_view extensions =
     "'.npy', '.npz[:MEMBER]', '.safetensors[:TENSOR]' or '.csv[:COLUMNS]'";
 /// Beside them, of files that are read.
 constexpr std::string_view tokens =
-    ", of tokens '.bin:u16' or '.bin:u32', or a folder of images, 'FOLDER/'";
+    ", of tokens '.bin:u16' or '.bin:u32', a folder of images, 'FOLDER/', or "
+    "tars, '{000..003}.tar:ENDING'";
+
+constexpr size_t mostPaths = 1000000; ///< that braces make
 
 /// Takes "PATH.npz" or "PATH.npz:MEMBER" apart; returns whether it is one.
 bool splitMember(std::string_view text, std::string_view extension,
@@ -156,7 +159,75 @@ Status writeContents(const std::string &path, Argument::Kind kind,
                                 : writeSafetensors(path, contents.arrays, {});
 }
 
+/// What stands between two braces, one by one: "000..003" or "a,b"; nothing
+/// where that is neither.
+std::vector<std::string> choicesOf(std::string_view text) {
+  std::vector<std::string> all;
+  size_t dots = text.find("..");
+  if (dots == std::string_view::npos) {
+    for (size_t begin = 0; begin <= text.size();) {
+      size_t end = std::min(text.find(',', begin), text.size());
+      all.emplace_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return all.size() > 1 ? all : std::vector<std::string>();
+  }
+  std::string_view first = text.substr(0, dots), last = text.substr(dots + 2);
+  auto isNumber = [](std::string_view digits) {
+    return !digits.empty() && digits.size() < 10 &&
+           digits.find_first_not_of("0123456789") == digits.npos;
+  };
+  if (!isNumber(first) || !isNumber(last))
+    return {};
+  int64_t begin = std::stoll(std::string(first)),
+          end = std::stoll(std::string(last));
+  if (end < begin || end - begin >= int64_t(mostPaths))
+    return {};
+  for (int64_t i = begin; i <= end; ++i) {
+    std::string digits = std::to_string(i);
+    // As a shell does it, zeros are kept.
+    bool isPadded = first.size() > 1 && first[0] == '0';
+    if (isPadded && digits.size() < first.size())
+      digits.insert(0, first.size() - digits.size(), '0');
+    all.push_back(digits);
+  }
+  return all;
+}
+
+/// Every path of `text`; none where its braces are wrong or there are too many.
+std::vector<std::string> expandBraces(const std::string &text) {
+  std::vector<std::string> all = {""};
+  for (size_t at = 0; at < text.size();) {
+    size_t open = std::min(text.find('{', at), text.size());
+    size_t close = std::min(text.find('}', at), text.size());
+    if (close < open)
+      return {};
+    for (std::string &path : all)
+      path.append(text, at, open - at);
+    if (open == text.size())
+      break;
+    if (close == text.size())
+      return {};
+    auto choices =
+        choicesOf(std::string_view(text).substr(open + 1, close - open - 1));
+    if (choices.empty() || choices.size() > mostPaths / all.size())
+      return {};
+    std::vector<std::string> next;
+    for (const std::string &path : all)
+      for (const std::string &choice : choices)
+        next.push_back(path + choice);
+    all = std::move(next);
+    at = close + 1;
+  }
+  return all;
+}
+
 } // namespace
+
+std::vector<std::string> Argument::paths() const {
+  return kind == Kind::Tar ? expandBraces(text)
+                           : std::vector<std::string>{text};
+}
 
 std::string Argument::where() const {
   if (kind == Kind::Scalar)
@@ -183,7 +254,15 @@ Result<Argument> parseArgument(std::string_view text) {
     return argument;
   }
   value.remove_prefix(1);
-  if (splitMember(value, ".npz", argument)) {
+  // First, since a member may be called NAME.npy.
+  if (splitMember(value, ".tar", argument)) {
+    argument.kind = Argument::Kind::Tar;
+    if (argument.paths().empty())
+      return Status::usage(argument.where() +
+                           ": expected braces as {000..003} or {a,b}, and at "
+                           "most " +
+                           std::to_string(mostPaths) + " files");
+  } else if (splitMember(value, ".npz", argument)) {
     argument.kind = Argument::Kind::Npz;
   } else if (splitMember(value, ".safetensors", argument)) {
     argument.kind = Argument::Kind::Safetensors;
@@ -219,8 +298,9 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
     return Status::usage(argument.where() +
                          ": tokens are rows, of a program's input");
   case Argument::Kind::Images:
+  case Argument::Kind::Tar:
     return Status::usage(argument.where() +
-                         ": images are rows, of a program's input");
+                         ": images and samples are rows, of a program's input");
   case Argument::Kind::Safetensors:
     break;
   }
@@ -230,7 +310,8 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
 Status checkPlace(const Argument &argument) {
   if (argument.kind == Argument::Kind::Scalar ||
       argument.kind == Argument::Kind::Tokens ||
-      argument.kind == Argument::Kind::Images)
+      argument.kind == Argument::Kind::Images ||
+      argument.kind == Argument::Kind::Tar)
     return Status::usage(
         inQuotes(argument.name) + ": expected '@FILE' with a file named " +
         std::string(extensions) + " but got " + inQuotes(argument.text));

@@ -2,9 +2,10 @@
 //
 // What `--input`, `--data` and `--output` take: NAME=@FILE.npy,
 // NAME=@FILE.npz[:MEMBER], NAME=@FILE.safetensors[:TENSOR],
-// NAME=@FILE.csv[:COLUMNS], or, to read, a scalar written out: NAME=3.5.
-// Without a member an .npz or .safetensors file gives its array NAME, or its
-// only one; a table its column NAME, or all.
+// NAME=@FILE.csv[:COLUMNS], or, to read, a scalar written out: NAME=3.5,
+// tokens, folders of images, and tars of samples. Without a member an .npz or
+// .safetensors file gives its array NAME, or its only one; a table its column
+// NAME, or all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_IO_ARGUMENT_H
@@ -17,13 +18,17 @@ namespace tandem::io {
 /// A NAME=VALUE argument, taken apart.
 struct Argument {
   /// Tokens: numbers one behind the other, of the type that `member` says.
-  /// Images: a folder, of which `member` says what becomes of them.
-  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens, Images };
+  /// Images: a folder, of which `member` says what becomes of them. Tar: the
+  /// files of one ending, which `member` begins with, in tars.
+  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens, Images, Tar };
   std::string name;
   Kind kind = Kind::Scalar;
   std::string text;   ///< the scalar, or the path
   std::string member; ///< may be empty
 
+  /// Returns the paths that it names: of tars one for each of {000..003} and
+  /// {a,b} in `text`, in this order.
+  std::vector<std::string> paths() const;
   /// Returns what the user wrote after '=', in quotes.
   std::string where() const;
 };

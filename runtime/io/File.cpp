@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace tandem::io {
 namespace {
@@ -88,6 +89,47 @@ Result<std::vector<std::byte>> readFile(const std::string &path) try {
   }
 } catch (const std::bad_alloc &) {
   return cannotRead(path, ENOMEM);
+}
+
+Result<InputFile> InputFile::open(const std::string &path) {
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
+  InputFile file(path);
+  struct stat facts = {};
+  file.fd_ =
+      retrying([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (file.fd_ < 0 || ::fstat(file.fd_, &facts) != 0)
+    return cannotRead(path, errno);
+  if (!S_ISREG(facts.st_mode))
+    return Status::usage("expected a regular file but got " + inQuotes(path));
+  file.size_ = facts.st_size;
+  return file;
+}
+
+InputFile::InputFile(InputFile &&other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0)
+    ::close(fd_);
+}
+
+Status InputFile::readAt(int64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    ssize_t done = retrying([&] {
+      return ::pread(fd_, to.data(), std::min(to.size(), size_t{1} << 30),
+                     off_t(offset));
+    });
+    if (done < 0)
+      return cannotRead(path_, errno);
+    if (done == 0)
+      return Status::failed("cannot read " + inQuotes(path_) +
+                            ": it has become shorter");
+    offset += done;
+    to = to.subspan(size_t(done));
+  }
+  return Status::success();
 }
 
 SharedBytes::SharedBytes(std::vector<std::byte> given) {

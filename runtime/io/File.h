@@ -32,6 +32,27 @@ struct SharedBytes {
 /// replaced); reads what is no regular file.
 Result<SharedBytes> mapFile(const std::string &path);
 
+/// A file that is open, of which pieces are read. Several threads may read.
+class InputFile {
+public:
+  /// Opens the regular file `path`.
+  static Result<InputFile> open(const std::string &path);
+  InputFile(InputFile &&other) noexcept;
+  InputFile &operator=(InputFile &&) = delete;
+  ~InputFile();
+
+  int64_t size() const { return size_; }
+  /// Fills `to` with what begins at `offset`; fails where the file ends before.
+  Status readAt(int64_t offset, std::span<std::byte> to) const;
+
+private:
+  explicit InputFile(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
 /// Returns the first `most` bytes of the file `path`, or all that it has.
 Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most);
 

@@ -127,6 +127,41 @@ refused "cat/a.png': "
 rm -r bad/*/*
 expect 2 'has no image' "$bin/tandem-run" train model.tdm --data x=@bad/ --data labels=@bad/:labels --steps=1
 expect 1 'cannot read' "$bin/tandem-run" train model.tdm --data x=@nowhere/ --data labels=@nowhere/:labels --steps=1
-expect 1 'no room for .*TMPDIR' env TMPDIR=/proc "$bin/tandem-run" train model.tdm \
-  --data x=@own/:crop --data labels=@own/:labels --steps=1
+
+# What grows beyond 64 MiB is decoded when its rows are needed, and what was decoded is
+# kept where there is room: the bits are those of the same images in memory. Of a rank's
+# batches only its own rows are decoded.
+mkdir -p many/cat many/dog few/cat few/dog
+for i in $(seq 1000 1499); do
+  ln "own/cat/c.PNG" "many/cat/$i.png" && ln "own/dog/c.png" "many/dog/$i.png"
+done
+for i in $(seq 1000 1003); do
+  ln "own/cat/c.PNG" "few/cat/$i.png" && ln "own/dog/c.png" "few/dog/$i.png"
+done
+sed 's/16x16x3/160x160x3/g; s/768/76800/g' model.mlir >wide.mlir
+expect 0 '' "$bin/tandem" compile wide.mlir -o wide.tdm --optimizer=sgd:lr=1e-4 \
+  --input=x:u8,scale=1/255,mean=0.5,std=0.25
+wide() { # FOLDER OUTPUT [options]
+  local folder=$1 output=$2
+  shift 2
+  "$bin/tandem-run" predict wide.tdm --data x=@"$folder/:resize=160" --output "logits=@$output" "$@"
+}
+expect 0 '' wide many many.npy
+expect 0 'no room for 73.2 MiB of decoded images .*in each pass' env TMPDIR=/proc \
+  "$bin/tandem-run" predict wide.tdm --data x=@many/:resize=160 --output logits=@again.npy
+cmp many.npy again.npy || fail 'what is kept of decoded images is others'
+expect 0 '' wide few few.npy
+cmp <(tail -c 32 few.npy) <(tail -c 32 many.npy) || fail 'images that are decoded later are others'
+long() { # OUTPUT
+  "$bin/tandem-run" train wide.tdm --data x=@many/:resize=160 --data labels=@many/:labels \
+    --steps=20 --save="$1" --augment=x:flip
+}
+expect 0 'waited for data' long one-long.st
+expect 0 '' env TMPDIR=/proc "$bin/tandem-run" train wide.tdm --data x=@many/:resize=160 \
+  --data labels=@many/:labels --steps=20 --save=other-long.st --augment=x:flip
+cmp one-long.st other-long.st || fail 'images that are decoded later train in two ways'
+head -c 200 own/cat/c.PNG >cut.png && mv cut.png many/cat/1250.png
+expect 2 "many/cat/1250.png': the file ends too early; saved to 'cut.st'; to go on" \
+  "$bin/tandem-run" train wide.tdm --data x=@many/:resize=160 --data labels=@many/:labels \
+  --epochs=1 --no-shuffle --save=cut.st
 finish

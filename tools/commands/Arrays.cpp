@@ -7,6 +7,7 @@
 #include "runtime/io/Tensors.h"
 #include "tools/commands/ImageFolder.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/TarRows.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -215,11 +216,13 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            const Casts &casts, bool takesRows) {
   if (argument.kind == io::Argument::Kind::Tokens && takesRows)
     return mapTokens(argument, value, casts);
-  if (argument.kind == io::Argument::Kind::Images && takesRows) {
+  bool isTar = argument.kind == io::Argument::Kind::Tar;
+  if ((isTar || argument.kind == io::Argument::Kind::Images) && takesRows) {
     if (!value || value->shape.empty())
       return Status::usage(argument.where() +
                            ": expected an input with a batch");
-    auto made = readFolder(argument, *value);
+    auto made =
+        isTar ? readTars(argument, *value) : readFolder(argument, *value);
     if (made)
       made->cast = casts.of(argument.name);
     return made;

@@ -31,6 +31,8 @@ private:
   std::vector<std::pair<std::string, io::Cast>> rules_;
 };
 
+class RowSource;
+
 struct NamedArray {
   std::string name;
   io::Array array;
@@ -42,6 +44,10 @@ struct NamedArray {
   std::shared_ptr<const void> memory = {};
   /// Of labels that are folders: what each number is.
   std::vector<std::string> classes = {};
+  /// Of what is neither in memory nor mapped, and has no view: makes its rows.
+  std::shared_ptr<const RowSource> rows = {};
+  /// Of rows of tars: a sum of their samples' names.
+  std::optional<uint32_t> samples = {};
 
   io::ArrayView view() const {
     return memory ? io::ArrayView(array.dtype, array.shape, mapped)

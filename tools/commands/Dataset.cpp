@@ -4,6 +4,8 @@
 #include "runtime/artifact/NearestName.h"
 #include "runtime/io/Elements.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/Ranks.h"
+#include "tools/commands/RowSource.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +14,7 @@
 
 namespace tandem::commands {
 
+using artifact::DType;
 using artifact::Slot;
 using runtime::Tensor;
 
@@ -119,7 +122,7 @@ Status Dataset::cut(Column &column, const Slot &slot,
   auto batch = Tensor::zeros(slot.dtype, sizes);
   if (!batch)
     return std::move(batch).status();
-  column.batch = std::move(*batch);
+  column.tensors[0].batch = std::move(*batch);
   column.rows = sizes.empty() ? 0 : sizes[0];
   if (column.shard.isWhole())
     return Status::success();
@@ -136,7 +139,7 @@ Status Dataset::cut(Column &column, const Slot &slot,
   auto rows = Tensor::zeros(slot.dtype, wide);
   if (!rows)
     return std::move(rows).status();
-  column.wide = std::move(*rows);
+  column.tensors[0].wide = std::move(*rows);
   return Status::success();
 }
 
@@ -166,22 +169,40 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
     return Status::success();
   }
   std::vector<std::string> notes;
-  if (const artifact::Value *value = manifest.findValue(slot.name))
-    if (Status status = checkNumbers(found->view(), *value, found->cast, notes);
-        !status) {
-      problems.add(name + ": " + status.message());
-      return Status::success();
-    }
+  const artifact::Value *value = manifest.findValue(slot.name);
+  auto look = [&] {
+    if (found->rows && !batched)
+      return Status::usage("expected an array of at most 64 MiB for an input "
+                           "without rows");
+    if (Status status = takeSamples(*found); !status)
+      return status;
+    // Rows that are made later are looked at then.
+    return value && !found->rows
+               ? checkNumbers(found->view(), *value, found->cast, notes)
+               : Status::success();
+  };
+  if (Status status = look(); !status) {
+    problems.add(name + ": " + status.message());
+    return Status::success();
+  }
   for (const std::string &text : notes)
     notes_.push_back(name + ": " + text);
   int64_t rows = batched ? shape[0] : 0; // `shape` ends with the old array
-  if (Status status = castAtOnce(*found, slot.dtype, use.atOnce); !status)
-    return status;
+  if (!found->rows)
+    if (Status status = castAtOnce(*found, slot.dtype, use.atOnce); !status)
+      return status;
   Column column;
   column.from = &*found;
   if (Status status = cut(column, slot, use); !status)
     return status;
-  Tensor &wide = column.wide.defined() ? column.wide : column.batch;
+  Tensor &wide = column.tensors[0].whole();
+  isStreamed_ |= found->rows || found->memory;
+  // Bytes that become numbers, as those of images, always can.
+  bool isPlain = found->array.dtype == DType::U8 &&
+                 (slot.dtype == DType::U8 || artifact::isFloat(slot.dtype)) &&
+                 !(value && value->high);
+  if (found->rows && !isPlain)
+    column.value = value;
   if (batched) {
     if (rowsOf_.empty()) {
       rowsOf_ = slot.name;
@@ -196,10 +217,22 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
     io::castElements(found->view().bytes.data(), found->array.dtype,
                      wide.mutableData<std::byte>(), slot.dtype, wide.elements(),
                      found->cast);
-    takePiece(column);
+    takePiece(column, 0);
   }
   columns_.push_back(std::move(column));
   return Status::success();
+}
+
+/// Rows of tars belong together where their samples have the same names.
+Status Dataset::takeSamples(const NamedArray &array) {
+  if (!array.samples)
+    return Status::success();
+  if (!samples_)
+    samples_ = {array.name, *array.samples};
+  return samples_->second == *array.samples
+             ? Status::success()
+             : Status::usage("its samples are others than those of '" +
+                             samples_->first + "'");
 }
 
 Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
@@ -226,75 +259,15 @@ Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
   if (!problems.none())
     return problems.status();
   for (size_t i = 0; i < inputs.size(); ++i)
-    data.arguments_.push_back({inputs[i]->name, &data.columns_[i].batch});
-  return data;
-}
-
-void Dataset::takePiece(Column &column) {
-  if (column.wide.defined())
-    comm::takePiece(column.shard, column.wide.data<std::byte>(),
-                    column.batch.mutableData<std::byte>(),
-                    artifact::byteSize(column.batch.dtype()));
-}
-
-Status Dataset::addRest(int64_t rows) {
-  rest_ = arguments_;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    Column &column = columns_[i];
-    if (column.rowElements == 0)
-      continue;
-    std::vector<int64_t> shape(column.batch.shape().begin(),
-                               column.batch.shape().end());
-    shape[0] = rows;
-    auto rest = Tensor::in(column.batch.storage(), column.batch.dtype(), shape);
-    if (!rest)
-      return std::move(rest).status();
-    column.rest = std::move(*rest);
-    rest_[i] = {rest_[i].name, &column.rest};
-  }
-  return Status::success();
-}
-
-void Dataset::gather(std::span<const int64_t> rows) {
-  auto given = static_cast<int64_t>(rows.size());
-  isRest_ = given < batch_;
-  for (Column &column : columns_) {
-    if (column.rowElements == 0)
-      continue;
-    Tensor &wide = column.wide.defined() ? column.wide : column.batch;
-    io::ArrayView array = column.from->view();
-    int64_t fromBytes = column.rowElements * artifact::byteSize(array.dtype);
-    int64_t toBytes = column.rowElements * artifact::byteSize(wide.dtype());
-    auto *to = wide.mutableData<std::byte>();
-    for (int64_t i = 0; i < std::min(column.rows, given); ++i) {
-      int64_t row = rows[size_t(column.first + i)];
-      io::castElements(array.bytes.data() + row * fromBytes, array.dtype,
-                       to + i * toBytes, wide.dtype(), column.rowElements,
-                       column.from->cast);
-      // A page that is read stays, with up to 2 MiB around it.
-      if (i % 32 == 31 || i + 1 == std::min(column.rows, given))
-        column.from->release();
-      if (!column.augmentation)
-        continue;
-      std::span<const int64_t> shape = wide.shape();
-      column.augmentation->apply({to + i * toBytes, size_t(toBytes)},
-                                 shape[shape.size() - 2], shape.back(),
-                                 artifact::byteSize(wide.dtype()),
-                                 drawOf(seed_, epoch_, row), scratch_);
+    data.served_[0].arguments.push_back(
+        {inputs[i]->name, &data.columns_[i].tensors[0].batch});
+  data.scratch_.resize(1);
+  for (const NamedArray &given : data.arrays_)
+    if (given.rows && !data.pool_) {
+      data.pool_ = std::make_unique<runtime::ThreadPool>(threadsOfRank());
+      data.scratch_.resize(size_t(data.pool_->threads()));
     }
-    takePiece(column);
-  }
-}
-
-void Dataset::readAhead(std::span<const int64_t> rows) const {
-  for (const Column &column : columns_) {
-    int64_t bytes =
-        column.rowElements * artifact::byteSize(column.from->array.dtype);
-    auto given = static_cast<int64_t>(rows.size());
-    for (int64_t i = 0;
-         bytes && i < std::min(column.rows, given - column.first); ++i)
-      column.from->readAhead(rows[size_t(column.first + i)] * bytes, bytes);
-  }
+  return data;
 }
 
 Status Dataset::augment(const std::vector<std::string> &texts) {
@@ -315,7 +288,7 @@ Status Dataset::augment(const std::vector<std::string> &texts) {
                            didYouMean(made->name, names));
     if (column->augmentation)
       return Status::usage(who + "it is there twice");
-    const Tensor &wide = column->wide.defined() ? column->wide : column->batch;
+    const Tensor &wide = column->tensors[0].whole();
     if (column->rowElements == 0 || wide.rank() < 3)
       return Status::usage(who +
                            "expected rows of images, [N, ..., H, W], but "
@@ -327,8 +300,9 @@ Status Dataset::augment(const std::vector<std::string> &texts) {
       return Status::usage(
           who + "expected a crop of less than " + std::to_string(least) +
           ", the side of an image, but got " + std::to_string(made->pad));
-    scratch_.reserve(
-        size_t(column->rowElements * artifact::byteSize(wide.dtype())));
+    for (std::vector<std::byte> &scratch : scratch_)
+      scratch.reserve(
+          size_t(column->rowElements * artifact::byteSize(wide.dtype())));
     column->augmentation = *std::move(made);
   }
   return Status::success();
@@ -398,7 +372,7 @@ std::vector<std::string> Dataset::nonFinite() const {
   std::vector<std::string> texts;
   for (const NamedArray &given : arrays_) {
     std::optional<int64_t> index;
-    if (!io::isInteger(given.array.dtype))
+    if (!io::isInteger(given.array.dtype) && !given.rows)
       given.forEachPiece([&](int64_t first, io::Bytes bytes) {
         int64_t count =
             int64_t(bytes.size()) / artifact::byteSize(given.array.dtype);
@@ -425,11 +399,16 @@ std::string Dataset::nonFiniteRows(std::span<const int64_t> rows) const {
     io::ArrayView array = column.from->view();
     int64_t bytes = column.rowElements * artifact::byteSize(array.dtype);
     auto count = std::min(column.rows, static_cast<int64_t>(rows.size()));
+    std::vector<std::byte> made(column.from->rows ? size_t(bytes) : 0);
     for (int64_t i = 0; i < count && bytes; ++i) {
       int64_t row = rows[size_t(column.first + i)];
+      if (column.from->rows && !column.from->rows->read(row, made))
+        continue;
       io::ArrayView view(
           array.dtype, std::span(&column.rowElements, 1),
-          std::span(array.bytes).subspan(size_t(row * bytes), size_t(bytes)));
+          column.from->rows
+              ? io::Bytes(made)
+              : array.bytes.subspan(size_t(row * bytes), size_t(bytes)));
       if (!io::firstNonFinite(view) || ++found > shown)
         continue;
       const std::string &file = column.from->file;

@@ -6,15 +6,19 @@
 // array has exactly its shape, is the same in every batch. Arrays that would
 // grow much by it stay in the types of their files and are converted as they
 // are served; that they can be was checked before. The tensors are made once,
-// so that serving a batch allocates nothing.
+// so that serving a batch allocates nothing. Of rows that are mapped or made
+// when they are needed, a thread gathers the next batch while the model
+// computes (readAhead), into tensors of their own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_DATASET_H
 #define TANDEM_TOOLS_COMMANDS_DATASET_H
 
 #include "runtime/comm/Shard.h"
+#include "runtime/device/ThreadPool.h"
 #include "tools/commands/Arrays.h"
 #include "tools/commands/Augment.h"
+#include "tools/commands/Background.h"
 
 namespace tandem::commands {
 
@@ -56,6 +60,8 @@ public:
   const artifact::Program &program() const { return *program_; }
   int64_t rows() const { return rows_; }
   int64_t batch() const { return batch_; }
+  /// Returns whether there are rows that are not in memory.
+  bool isStreamed() const { return isStreamed_; }
 
   /// Lets `gather` take so many rows too, which do not fill a batch.
   Status addRest(int64_t rows);
@@ -80,16 +86,17 @@ public:
   std::string augmentationOf(std::string_view name) const;
 
   /// Copies the given rows, `batch()` of them or those of `addRest`, into the
-  /// batch.
-  void gather(std::span<const int64_t> rows);
+  /// batch. Fails where a row that is made now cannot be, and names it.
+  Status gather(std::span<const int64_t> rows);
 
-  /// Has the system read these rows, where they are in mapped files, while
-  /// something else is done.
-  void readAhead(std::span<const int64_t> rows) const;
+  /// Where rows are not in memory, begins to gather these, of pass `epoch`, for
+  /// the next call of `gather`, while something else is done.
+  Status readAhead(std::span<const int64_t> rows, int64_t epoch);
 
   /// Returns what was gathered last as arguments of the program.
   std::span<const runtime::Argument> arguments() const {
-    return isRest_ ? rest_ : arguments_;
+    const Served &now = served_[current_];
+    return now.isRest ? now.rest : now.arguments;
   }
 
   /// Returns the whole array `name`, or nothing.
@@ -110,16 +117,34 @@ public:
   const std::vector<std::string> &notes() const { return notes_; }
 
 private:
+  struct Tensors {
+    runtime::Tensor batch; ///< this rank's piece of it
+    runtime::Tensor wide;  ///< before it is cut; undefined: it is not
+    runtime::Tensor rest;  ///< the first rows of `batch`
+
+    runtime::Tensor &whole() { return wide.defined() ? wide : batch; }
+  };
   struct Column {
     const NamedArray *from = nullptr;
-    runtime::Tensor batch;   ///< this rank's piece of it
+    const artifact::Value *value = nullptr; ///< rows are looked at, when made
+    Tensors tensors[2];      ///< one is filled while the other is read
     int64_t rowElements = 0; ///< 0: the same in every batch
-    int64_t first = 0;    ///< of the batch's rows the first that is this rank's
-    int64_t rows = 0;     ///< of the batch that are this rank's
-    comm::Shard shard;    ///< of these rows
-    runtime::Tensor wide; ///< before they are cut; undefined: they are not
-    runtime::Tensor rest; ///< the first rows of `batch`
+    int64_t first = 0; ///< of the batch's rows the first that is this rank's
+    int64_t rows = 0;  ///< of the batch that are this rank's
+    comm::Shard shard; ///< of these rows
     std::optional<Augmentation> augmentation;
+  };
+  /// A batch as arguments of the program.
+  struct Served {
+    std::vector<runtime::Argument> arguments, rest;
+    bool isRest = false;
+  };
+  /// What a batch is filled with.
+  struct Wanted {
+    std::vector<int64_t> rows;
+    uint64_t seed = 0;
+    int64_t epoch = 0;
+    bool operator==(const Wanted &) const = default;
   };
 
   void findBatch(const artifact::Program &program);
@@ -127,7 +152,14 @@ private:
                   Problems &problems);
   Status cut(Column &column, const artifact::Slot &slot,
              const DataUse &use) const;
-  static void takePiece(Column &column);
+  static void takePiece(Column &column, int which);
+  Status fill(int which, std::span<const int64_t> rows, uint64_t seed,
+              int64_t epoch);
+  Status fillRow(Column &column, int which, int64_t i, int64_t row,
+                 uint64_t draw, std::vector<std::byte> &scratch) const;
+  Status makeSecond();
+  Status addRestTo(int which);
+  Status takeSamples(const NamedArray &array);
   Status addColumn(const artifact::Manifest &manifest,
                    const artifact::Slot &slot, const DataUse &use,
                    Problems &problems);
@@ -137,14 +169,21 @@ private:
   std::string option_, rowsOf_;
   std::vector<NamedArray> arrays_;
   std::vector<Column> columns_;
-  std::vector<runtime::Argument> arguments_, rest_;
-  bool isRest_ = false;
+  Served served_[2];
+  int current_ = 0;         ///< of these, which is read
+  bool isStreamed_ = false; ///< rows are not in memory
+  std::optional<Wanted> ahead_;
+  int64_t restRows_ = 0;
+  /// Of the first rows of tars: their input, and the sum of their names.
+  std::optional<std::pair<std::string, uint32_t>> samples_;
   std::optional<NamedArray> weights_;
   std::vector<double> sums_; ///< of the weights until each row
   uint64_t seed_ = 0;
   int64_t epoch_ = 0;
-  std::vector<std::byte> scratch_; ///< an image
+  std::vector<std::vector<std::byte>> scratch_; ///< of each thread: a row
   std::vector<std::string> notes_;
+  std::unique_ptr<runtime::ThreadPool> pool_; ///< that makes rows
+  std::unique_ptr<Background> background_;    ///< ends before the rest
 };
 
 /// The option `--on-nan=stop|report`.

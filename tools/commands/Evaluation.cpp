@@ -174,7 +174,8 @@ void Evaluator::prepare(const Counters &counters) {
 Status Evaluator::runBatch(int64_t first, int64_t count) {
   for (size_t i = 0; i < rows_.size(); ++i)
     rows_[i] = first + int64_t(i) % count;
-  data_.gather(rows_);
+  if (Status status = data_.gather(rows_); !status)
+    return status;
   auto computed = compute_(data_.arguments());
   if (!computed)
     return std::move(computed).status();

@@ -72,10 +72,10 @@ void Files::readsArguments(const std::string &option,
     auto argument = io::parseArgument(text);
     if (!argument || argument->kind == io::Argument::Kind::Scalar)
       continue; // the command itself says what is wrong with it
-    inputs_.push_back(
-        {option + " '" + argument->name + "'", argument->text,
-         identityOf(argument->text),
-         argument->member.empty() ? argument->name : argument->member, true});
+    for (const std::string &path : argument->paths())
+      inputs_.push_back(
+          {option + " '" + argument->name + "'", path, identityOf(path),
+           argument->member.empty() ? argument->name : argument->member, true});
   }
 }
 

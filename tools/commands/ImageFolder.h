@@ -4,9 +4,8 @@
 // folders, which are classes then: in the order of their names, and of the
 // files' names in them. NAME=@FOLDER/:labels has the numbers of the classes.
 //
-// Images are decoded once, by several threads, into a file without a name, as
-// bytes in the layout of the model's input, and mapped: they need not fit into
-// memory, and what cannot be decoded is told before the first step.
+// What grows beyond 64 MiB is decoded when its rows are needed (ImageRows.h);
+// of less, what cannot be decoded is told before the first step.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_IMAGEFOLDER_H

@@ -200,7 +200,7 @@ void Log::writeEvents(const std::string &text) {
     if (name == "step")
       step = int64_t(value);
     if (name == "step" || name == "epoch" || name == "seconds" ||
-        name == "eval.rows")
+        name == "waited" || name == "eval.rows")
       continue;
     // TensorBoard makes groups of what stands before a slash.
     if (name.starts_with("eval."))

@@ -253,7 +253,8 @@ Status Predictor::compute() {
                             " of " + std::to_string(data_->rows()) +
                             "; nothing was written");
     progress.show(done);
-    data_->gather(rows);
+    if (Status status = data_->gather(rows); !status)
+      return status;
     done += prediction_.batch;
     return Status::success();
   };

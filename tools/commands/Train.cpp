@@ -57,6 +57,7 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
             {"loss", result.loss},
             {"last_loss", result.lastLoss},
             {"seconds", result.seconds},
+            {"waited_seconds", result.waited},
             {"samples_per_second",
              result.seconds > 0
                  ? double(result.steps * result.position.batch) / result.seconds

@@ -75,6 +75,26 @@ static Status bind(Metric &metric, const Dataset &data) {
                      data.named(metric.array()), input);
 }
 
+/// What is counted by is looked up row by row, in memory.
+static Status checkCounted(const Dataset &data,
+                           const std::optional<Accuracy> &accuracy,
+                           const std::vector<Metric> &metrics) {
+  std::vector<std::string> names;
+  if (accuracy)
+    names.push_back(accuracy->labels());
+  for (const Metric &metric : metrics)
+    names.push_back(metric.array());
+  for (const Slot &slot : data.program().results)
+    names.push_back(slot.counted);
+  for (const std::string &name : names)
+    if (const NamedArray *array = data.named(name); array && array->rows)
+      return Status::unsupported(
+          "--eval '" + name +
+          "': rows are counted by it, and it is larger "
+          "than 64 MiB: expected an .npy with the same numbers");
+  return Status::success();
+}
+
 Result<EvaluationInput> readEvaluation(const TrainOptions &options,
                                        const artifact::Manifest &manifest,
                                        const Program &program,
@@ -103,6 +123,8 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
   auto data = Dataset::match(manifest, program, *std::move(arrays), use);
   if (!data)
     return std::move(data).status();
+  if (Status status = checkCounted(*data, accuracy, *metrics); !status)
+    return status;
   if (accuracy) {
     const Slot *logits = nullptr;
     for (const Slot &slot : data->program().results)

@@ -51,6 +51,12 @@ private:
   std::vector<std::string> metrics() const;
   void sayWhatIsNotReached() const;
   Status loop();
+  /// The rows of a step of the pass that has this order.
+  std::span<const int64_t> rowsOf(std::span<const int64_t> order,
+                                  int64_t step) const;
+  Status serve(std::span<const int64_t> order, std::vector<int64_t> &next);
+  Status stoppedBy(Status status);
+  std::string waitedField() const;
   Status closeLog();
   Status finish();
   Status evaluateNow();

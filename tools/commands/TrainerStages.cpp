@@ -37,8 +37,10 @@ Status Trainer::stepOfStages(std::span<const int64_t> order) {
   if (const auto &every = options_.saveEvery)
     most = std::min(most, *every - position.totalSteps % *every);
   auto give = [&](int64_t i) -> Result<std::span<const runtime::Argument>> {
-    data_->gather(
-        order.subspan(size_t((position.step + i) * batch), size_t(batch)));
+    if (Status status = data_->gather(
+            order.subspan(size_t((position.step + i) * batch), size_t(batch)));
+        !status)
+      return status;
     return data_->arguments();
   };
   if (Status status = batches_.step(most, most == ofPass, give, loss_); !status)

@@ -9,7 +9,9 @@
 #include "tools/commands/Print.h"
 #include "tools/commands/Profile.h"
 #include "tools/commands/Progress.h"
+#include "tools/commands/Ranks.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <unistd.h>
@@ -65,6 +67,52 @@ Status Trainer::sayFirstSkipped(std::span<const int64_t> rows) {
   return Status::success();
 }
 
+std::span<const int64_t> Trainer::rowsOf(std::span<const int64_t> order,
+                                         int64_t step) const {
+  int64_t batch = data_->batch();
+  bool isLast = step + 1 == result_.stepsPerEpoch;
+  return order.subspan(size_t(step * batch),
+                       size_t(isLast && rest_ ? rest_ : batch));
+}
+
+/// Gathers the batch of the step that follows, and begins with the one after
+/// it: where that is the first of a pass, `next` is that pass's order.
+Status Trainer::serve(std::span<const int64_t> order,
+                      std::vector<int64_t> &next) {
+  const Position &position = result_.position;
+  auto begin = std::chrono::steady_clock::now();
+  Status status = data_->gather(rowsOf(order, position.step));
+  result_.waited +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  if (!status || !data_->isStreamed() || result_.steps + 1 >= stepsToDo_)
+    return status;
+  if (position.step + 1 < result_.stepsPerEpoch)
+    return data_->readAhead(rowsOf(order, position.step + 1), position.epoch);
+  next = data_->order(position.shuffle, position.seed, position.epoch + 1);
+  return data_->readAhead(rowsOf(next, 0), position.epoch + 1);
+}
+
+/// Of rows that are not in memory, how long steps waited for them until now.
+std::string Trainer::waitedField() const {
+  char text[64] = "";
+  if (data_->isStreamed())
+    std::snprintf(text, sizeof text, ", \"waited\": %.6f", result_.waited);
+  return text;
+}
+
+/// Of data that cannot be read on the way, what was trained until then is
+/// saved.
+Status Trainer::stoppedBy(Status status) {
+  if (result_.steps == 0 || options_.save.empty() || rankCount() > 1)
+    return status;
+  Status saved = save();
+  return Status(status.code(),
+                status.message() +
+                    (saved ? "; saved to '" + options_.save + "'" + howToGoOn()
+                           : "; " + saved.message()));
+}
+
 std::optional<double> Trainer::learningRate() const {
   auto tensor = model_.get(model_.manifest().optimizer + ".lr");
   if (!tensor || tensor->elements() != 1)
@@ -77,7 +125,7 @@ Status Trainer::loop() {
   Position &position = result_.position;
   int64_t batch = data_->batch();
   const runtime::Destination loss = {lossName_, &loss_};
-  std::vector<int64_t> order;
+  std::vector<int64_t> order, next;
   double limit = secondsOf(options_.maxTime).value_or(INFINITY);
   Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
                     options_.reportInterval.value_or(0));
@@ -103,7 +151,9 @@ Status Trainer::loop() {
       break;
     }
     if (position.step == 0 || order.empty()) {
-      order = data_->order(position.shuffle, position.seed, position.epoch);
+      order = next.empty() ? data_->order(position.shuffle, position.seed,
+                                          position.epoch)
+                           : std::exchange(next, {});
       data_->beginPass(position.seed, position.epoch);
       if (position.step == 0) {
         position.lossSum = 0;
@@ -111,15 +161,13 @@ Status Trainer::loop() {
       }
     }
     bool endsPass = position.step + 1 == result_.stepsPerEpoch;
-    int64_t count = endsPass && rest_ ? rest_ : batch;
-    auto rows =
-        std::span(order).subspan(size_t(position.step * batch), size_t(count));
-    if (!stages_) {
-      data_->gather(rows);
-      auto left =
-          std::span(order).subspan(size_t(position.step * batch + count));
-      data_->readAhead(left.first(std::min(left.size(), size_t(batch))));
-    }
+    auto rows = rowsOf(order, position.step);
+    auto count = int64_t(rows.size());
+    if (!stages_)
+      if (Status status = serve(order, next); !status) {
+        progress.clear();
+        return stoppedBy(std::move(status));
+      }
     if (Status status = watch_.keep(model_); !status)
       return status;
     if (Status status =
@@ -150,7 +198,7 @@ Status Trainer::loop() {
     if (auto rate = updates_.rate())
       log_.setRate(rate);
     log_.step(epoch, position.totalSteps, loss_, result_.seconds,
-              updates_.logFields());
+              updates_.logFields() + waitedField());
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
         !status) {
       progress.clear();
@@ -186,6 +234,11 @@ Status Trainer::loop() {
   if (int64_t skipped = updates_.skipped())
     note(std::to_string(skipped) +
          " updates were left out: the norm of the gradients was not finite");
+  if (data_->isStreamed() && result_.seconds > 0)
+    note("steps waited for data in " +
+         roundedText(100 * result_.waited / result_.seconds) +
+         " % of the time, " + roundedText(result_.waited) + " of " +
+         roundedText(result_.seconds) + " s");
   if (int64_t pending = stages_ ? batches_.pending() : updates_.pending())
     note(std::to_string(pending) + " batches wait for an update (--resume)");
   // What was trained is safe before anything else can go wrong.

@@ -57,6 +57,7 @@ struct TrainResult {
   Position position;
   int64_t steps = 0;    ///< done by this call
   double seconds = 0;   ///< of them
+  double waited = 0;    ///< of these, until batches were there
   double loss = 0;      ///< mean over the last pass, as far as it was done
   double lastLoss = 0;  ///< of the last step
   bool stopped = false; ///< by a signal

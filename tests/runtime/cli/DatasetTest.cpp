@@ -76,7 +76,7 @@ TEST(Dataset, servesRows) {
   EXPECT_EQ(data->rows(), 5);
   EXPECT_EQ(data->batch(), 2);
   const int64_t rows[] = {4, 1};
-  data->gather(rows);
+  ASSERT_TRUE(data->gather(rows).ok());
   ASSERT_EQ(data->arguments().size(), 4u);
   EXPECT_EQ(data->arguments()[0].name, "x");
   const Tensor &x = *data->arguments()[0].tensor, all = tensor(features(5));
@@ -152,7 +152,7 @@ TEST(Dataset, convertsLargeArraysBatchByBatch) {
     ASSERT_TRUE(data.ok()) << data.status().message();
     EXPECT_EQ(data->array("x")->bytes.size(), limit ? 60u : 15u);
     const int64_t rows[] = {4, 1};
-    data->gather(rows);
+    ASSERT_TRUE(data->gather(rows).ok());
     for (int f = 0; f < 3; ++f)
       EXPECT_EQ(data->arguments()[0].tensor->at(f),
                 float(17 * (12 + f) / 255.0));
@@ -171,7 +171,7 @@ TEST(Dataset, roundsDoublesWithANote) {
             std::vector<std::string>{"--data 'x': f64 is rounded to f32: "
                                      "element [0, 2] of f64 is 0.1"});
   const int64_t rows[] = {1, 0};
-  data->gather(rows);
+  ASSERT_TRUE(data->gather(rows).ok());
   EXPECT_EQ(data->arguments()[0].tensor->at(0), float(1.0 / 3));
   given[0].array = arrayOf<double>(DType::F64, {2, 3}, {1, 2, 3, 4, 1e300, 6});
   EXPECT_EQ(match(p, given).status().message(),

@@ -185,7 +185,8 @@ TEST(Argument, takesApartWhatUsersWrite) {
   EXPECT_EQ(parseArgument("x=@f.tsv").status().message(),
             "'x': expected a file named '.npy', '.npz[:MEMBER]', "
             "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]', of tokens "
-            "'.bin:u16' or '.bin:u32', or a folder of images, 'FOLDER/' but "
+            "'.bin:u16' or '.bin:u32', a folder of images, 'FOLDER/', or "
+            "tars, '{000..003}.tar:ENDING' but "
             "got 'f.tsv'");
   EXPECT_EQ(parse("x=@f.bin:u16,shift=1").member, "u16,shift=1");
 }
