@@ -3,8 +3,9 @@
 # finds each planted violation, where it is. A lint that finds nothing because
 # it looks at nothing would fail here.
 #
-# For 'linkage' FILE is a program that needs libz.so and is not hardened; for
-# 'rooms', two archives that use each other.
+# For 'linkage' FILE is a program that needs libz.so; for 'rooms', two archives that
+# use each other; for 'hardening' they are the compiler of C, its options and the
+# linker's.
 set -euo pipefail
 
 lint=$1
@@ -296,13 +297,60 @@ END
     code=0
     output=$("$lints/linkage" "$2" 1000) || code=$?
     if [ "$code" -ne 1 ] || ! grep -q "needs 'libz.so" <<<"$output" ||
-      ! grep -q 'expected at most 1000 bytes' <<<"$output" ||
-      ! grep -q '(PIE)' <<<"$output" || ! grep -q -e '-z now' <<<"$output" ||
-      ! grep -q -e '-z relro' <<<"$output" ||
-      ! grep -q -e '-z noexecstack' <<<"$output"; then
+      ! grep -q 'expected at most 1000 bytes' <<<"$output"; then
       echo "expected 'linkage' to refuse '$2' but got $code: $output"
       failures=1
     fi
+    ;;
+  hardening)
+    # build SUFFIX OPTION...: Hardened.c with these options behind tandem_harden's.
+    # What is left out is said the other way round, since compilers of
+    # distributions have defaults.
+    source=$(dirname "$0")/Hardened.c compiler=$2
+    IFS=' ' read -ra flags <<<"$3 -D_FORTIFY_SOURCE=3"
+    IFS=' ' read -ra links <<<"-Wl,-z,relro,-z,noexecstack $4"
+    build() {
+      "$compiler" -O2 -fPIC "${flags[@]}" "${@:2}" "$source" -o "$tree/$1" "${links[@]}" "${@:2}"
+    }
+    # missing WHAT OPTION...: the lint finds WHAT, and it alone, with the options.
+    missing() {
+      code=0
+      build library.so -shared "${@:2}"
+      output=$("$lints/hardening" --code "$tree/library.so") || code=$?
+      if [ "$code" -ne 1 ] || [ "$(wc -l <<<"$output")" -ne 1 ] || ! grep -q -e "$1" <<<"$output"; then
+        echo "expected 'hardening' to miss '$1' with ${*:2} but got $code: $output"
+        failures=$((failures + 1))
+      fi
+    }
+    build library.so -shared
+    run_lint() { code=0; output=$("$lints/hardening" --code "$tree/library.so") || code=$?; }
+    expect_clean
+    missing '-z now' -Wl,-z,lazy
+    missing '-z relro' -Wl,-z,norelro
+    missing '-z noexecstack' -Wl,-z,execstack
+    missing 'written and run' -DHARDENED_RWX
+    missing '-fstack-protector-strong' -fno-stack-protector
+    missing '-D_FORTIFY_SOURCE' -U_FORTIFY_SOURCE
+    case $3 in *-fstack-clash-protection*)
+      missing '-fstack-clash-protection' -fno-stack-clash-protection ;;
+    esac
+    case $3 in *-fcf-protection*)
+      missing '-fcf-protection' -fcf-protection=none ;;
+    esac
+    # Programs: where they lie, and what a variable begins with.
+    build program -DHARDENED_MAIN -pie
+    "$lints/hardening" --code "$tree/program" >/dev/null || { echo 'expected a program to be clean'; failures=1; }
+    "$tree/program" || { echo 'expected variables to begin as zero'; failures=1; }
+    build program -DHARDENED_MAIN -no-pie -fno-pie
+    output=$("$lints/hardening" "$tree/program") || true
+    if ! grep -q '(PIE)' <<<"$output"; then echo "expected 'hardening' to miss PIE but got $output"; failures=1; fi
+    case $3 in *-ftrivial-auto-var-init*)
+      build program -DHARDENED_MAIN -ftrivial-auto-var-init=uninitialized
+      if "$tree/program"; then echo 'expected variables to begin as anything without -ftrivial-auto-var-init'; failures=1; fi ;;
+    esac
+    # The mark of the linker.
+    IFS=' ' read -ra links <<<"-Wl,-z,relro,-z,noexecstack ${4/-Wl,-z,shstk/}"
+    case $4 in *shstk*) missing '-z shstk' -DHARDENED ;; esac
     ;;
   rooms)
     # rooms_of LINE...: the lint on this list.

@@ -57,20 +57,42 @@ endif()
 # No stack is run.
 add_link_options(LINKER:-z,relro,-z,noexecstack)
 
-# tandem_harden(TARGET): guards of the stack, checked copies, and tables of the
-# dynamic linker that are only read once a program has begun, for the side that
-# reads files of others where it runs. (Of a program of the other side they are
-# tables of MLIR's many functions: each start would take as long as all calls.)
-# Kernels are no targets, and have none. Sanitizers bring checks of their own.
+# What of the flags below this compiler and linker have. Variables begin as zero, by
+# which a length is none and a pointer is followed to no place; a pattern would be
+# a large length. The mark of a shadow stack is asked of the linker, since the C
+# library's start has none here. That of indirect branches is not: our functions begin
+# with what it wants, kernels of artifacts do not.
+include(CheckCXXCompilerFlag)
+include(CheckLinkerFlag)
+set(tandemHardening -fstack-protector-strong)
+foreach(flag -fstack-clash-protection -fcf-protection=full
+    -mbranch-protection=standard -ftrivial-auto-var-init=zero)
+  string(MAKE_C_IDENTIFIER "TANDEM_HAS${flag}" known)
+  check_cxx_compiler_flag(${flag} ${known})
+  if(${known})
+    list(APPEND tandemHardening ${flag})
+  endif()
+endforeach()
+set(tandemHardenedLinks LINKER:-z,now)
+check_linker_flag(CXX LINKER:--fatal-warnings,-z,shstk TANDEM_LINKER_SHADOW_STACK)
+if(TANDEM_LINKER_SHADOW_STACK AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND tandemHardenedLinks LINKER:-z,shstk)
+endif()
+
+# tandem_harden(TARGET): guards of the stack, checked copies, variables that begin as
+# zero, and tables of the dynamic linker that are only read once a program has begun,
+# for the side that reads files of others where it runs. (Of a program of the other
+# side they are tables of MLIR's many functions: each start would take as long as all
+# calls.) Kernels are no targets, and have none. Sanitizers bring checks of their own.
 option(TANDEM_HARDEN "Guard stacks and copies of the runtime's side" ON)
 function(tandem_harden name)
   if(TANDEM_SANITIZE OR NOT TANDEM_HARDEN)
     return()
   endif()
-  target_compile_options(${name} PRIVATE -fstack-protector-strong
+  target_compile_options(${name} PRIVATE ${tandemHardening}
     $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
-    $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
-  target_link_options(${name} PRIVATE LINKER:-z,now)
+    $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
+  target_link_options(${name} PRIVATE ${tandemHardenedLinks})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # It warns of results that were cast to void, too.
     target_compile_options(${name} PRIVATE -Wno-unused-result)
