@@ -47,6 +47,10 @@ private:
   std::vector<CachedRow> saved;
   /// What each level uses, as things are saved now.
   std::vector<Places> levels;
+  /// What results with one element for each row are computed from: such an
+  /// element may be one of a row, as a column that is sliced out, and has no
+  /// loop to be read in.
+  Places besideLoops;
   int64_t bytes = 0;
 };
 } // namespace
@@ -56,6 +60,12 @@ Chooser::Chooser(Block &region, const LoopNest &nest)
   SmallVector<AffineExpr> identity =
       lower::dimensions(context, nest.sizes.size());
   own = simplifyIndex(linearize(identity, nest.sizes, context), nest.sizes);
+  for (const LoopNest::Root &root : nest.roots)
+    if (!root.isFull && !root.isPartial) {
+      Place place;
+      place.index.assign(root.index.begin(), root.index.end());
+      visit(root.value, place, nest.levels, besideLoops);
+    }
 }
 
 /// Collects what the element of `value` is computed from in loops of `level`.
@@ -140,7 +150,8 @@ void Chooser::consider(PointwiseOpInterface op) {
       users.push_back(level);
       llvm::append_range(all, found->second);
     }
-  if (users.size() < 2 || !llvm::all_equal(all) || !all[0].guards.empty() ||
+  if (users.size() < 2 || besideLoops.contains(value) ||
+      !llvm::all_equal(all) || !all[0].guards.empty() ||
       simplifyIndex(linearize(all[0].index, type.getShape(), context),
                     nest.sizes) != own ||
       chainWork(value, all[0], users[1]) < kWorthSaving)
