@@ -22,6 +22,9 @@ TEST(OptionPairs, CheckTakesOrRefusesThemAsTheTableSays) {
 TEST(OptionPairs, InspectTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(inspectCommand()), 1000);
 }
+TEST(OptionPairs, DiffTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(diffCommand()), 1000);
+}
 TEST(OptionPairs, SimulateTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(simulateCommand()), 1000);
 }

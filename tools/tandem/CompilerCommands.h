@@ -10,6 +10,7 @@ Command bugreportCommand();
 Command checkpointCommand();
 Command compileCommand();
 Command checkCommand();
+Command diffCommand();
 Command inspectCommand();
 Command keysCommand();
 Command linkCommand();

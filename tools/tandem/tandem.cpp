@@ -12,11 +12,10 @@ int main(int argc, char **argv) {
   using namespace tandem::commands;
   prepareForOutOfMemory("tandem");
   tandem::cuda::registerDevices();
-  std::vector<Command> commands = {compileCommand(),    checkCommand(),
-                                   inspectCommand(),    simulateCommand(),
-                                   linkCommand(),       reduceCommand(),
-                                   checkpointCommand(), keysCommand(),
-                                   signCommand(),       bugreportCommand()};
+  std::vector<Command> commands = {
+      compileCommand(),  checkCommand(), inspectCommand(),  diffCommand(),
+      simulateCommand(), linkCommand(),  reduceCommand(),   checkpointCommand(),
+      keysCommand(),     signCommand(),  bugreportCommand()};
   for (const Command &command : runtimeCommands())
     if (command.name != "inspect")
       commands.push_back(command);

@@ -99,4 +99,5 @@ function begin() {
   openAsked();
 }
 
-begin();
+if (facts.kind === 'diff') beginDiff();
+else begin();
