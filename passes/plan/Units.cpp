@@ -21,6 +21,10 @@ static OpClass classOf(Operation *op) {
   return OpClass::Program;
 }
 
+static int64_t elementsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
 static bool isAnchor(Operation *op) {
   OpClass opClass = classOf(op);
   return opClass == OpClass::Contraction || opClass == OpClass::Window ||
@@ -146,9 +150,6 @@ void Units::decideRepeated(Block &body) {
   DenseMap<Value, unsigned> chain;
   // The tensor that a repeated pointwise op is a function of, at one place.
   DenseMap<Value, Value> source;
-  auto elements = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  };
   for (Operation &op : body.without_terminator()) {
     if (isFreeView(&op) || isStored(&op)) {
       repeated.insert(&op);
@@ -170,11 +171,11 @@ void Units::decideRepeated(Block &body) {
     } else if (auto view = dyn_cast<ViewOpInterface>(op)) {
       // What cuts from the beginning maps each index to itself.
       if (view.getIndexMap().isPermutation() &&
-          elements(op.getOperand(0)) == elements(result))
+          elementsOf(op.getOperand(0)) == elementsOf(result))
         continue;
       repeated.insert(&op);
       chain[result] = chain.lookup(op.getOperand(0));
-      if (elements(op.getOperand(0)) * muchSmaller <= elements(result))
+      if (elementsOf(op.getOperand(0)) * muchSmaller <= elementsOf(result))
         small.insert(result);
     } else if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
       SmallVector<Value> large;
@@ -213,18 +214,29 @@ Units::Units(func::FuncOp func, const RunConditions &conditions)
     if (repeated.contains(&op))
       continue;
     realUsers[&op];
-    // Producers, through what is repeated.
-    SmallVector<Value> work(op.getOperands());
+    // Producers, through what is repeated, and to how many elements a view on
+    // the way pads what they give.
+    SmallVector<std::pair<Value, int64_t>> work;
+    for (Value operand : op.getOperands())
+      work.push_back({operand, 0});
     DenseSet<Operation *> seen;
     SmallVector<Operation *, 4> producers;
     while (!work.empty()) {
-      Operation *producer = work.pop_back_val().getDefiningOp();
+      auto [value, padded] = work.pop_back_val();
+      Operation *producer = value.getDefiningOp();
       if (!producer || !seen.insert(producer).second)
         continue;
-      if (repeated.contains(producer))
-        llvm::append_range(work, producer->getOperands());
-      else
+      if (!repeated.contains(producer)) {
         producers.push_back(producer);
+        if (padded)
+          padding[{producer, &op}] = padded;
+        continue;
+      }
+      if (auto view = dyn_cast<ViewOpInterface>(producer);
+          view && view.getIndexDomain())
+        padded = std::max(padded, elementsOf(value));
+      for (Value operand : producer->getOperands())
+        work.push_back({operand, padded});
     }
     if (communicates(&op)) {
       if (before && !llvm::is_contained(producers, before))
@@ -399,6 +411,38 @@ bool Units::isKernel(unsigned unit) const {
   return true;
 }
 
+/// Of what is concatenated of at least as many pieces the one that is read is
+/// found by a pointer (passes/lower/common/ChosenReads.cpp).
+static constexpr int64_t kManyPieces = 5;
+
+/// True if the unit computes a value that is one of many pieces of a larger
+/// one: it would do so for every element of that one, and all the pieces, which
+/// are there in memory, would be asked for by conditions, not by a pointer.
+bool Units::computesInVain(unsigned unit) const {
+  if (padding.empty())
+    return false;
+  // Which piece it is says the index alone.
+  auto chooses = [&](Operation *op) {
+    auto select = dyn_cast<SelectOp>(op);
+    Operation *mask = select ? select->getOperand(0).getDefiningOp() : nullptr;
+    return mask && isRepeated(mask);
+  };
+  // The elements of the largest value that an op's is a piece of.
+  DenseMap<Operation *, int64_t> whole;
+  for (Operation *op : llvm::reverse(members[unit])) {
+    int64_t elements = whole.lookup(op);
+    bool isChoice = chooses(op);
+    if (!isChoice && elements >= kManyPieces * elementsOf(op->getResult(0)))
+      return true;
+    for (Operation *producer : producers(op))
+      if (isInside(producer, unit))
+        whole[producer] =
+            std::max({whole.lookup(producer), isChoice ? elements : 0,
+                      padding.lookup({producer, op})});
+  }
+  return false;
+}
+
 bool Units::merge(unsigned into, unsigned from) {
   if (into == from || (anchors[into] && anchors[from]) ||
       isFlow(anchors[into]) || isFlow(anchors[from]) ||
@@ -427,7 +471,7 @@ bool Units::merge(unsigned into, unsigned from) {
   members[from].clear();
   if (!anchors[into])
     anchors[into] = anchors[from];
-  bool works = true;
+  bool works = !computesInVain(into);
   if (Operation *anchor = anchors[into])
     for (Operation *producer : producers(anchor))
       works &= unitOf.lookup(producer) != into;

@@ -78,6 +78,7 @@ private:
   void rank(unsigned unit, unsigned first, unsigned last,
             const Between &between);
   bool isKernel(unsigned unit) const;
+  bool computesInVain(unsigned unit) const;
 
   mlir::MLIRContext *context;
   const RunConditions &conditions;
@@ -85,6 +86,9 @@ private:
   llvm::DenseSet<mlir::Operation *> repeated;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>
       realUsers, realProducers;
+  /// To how many elements views pad a producer's value on the way to a user.
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, int64_t>
+      padding;
   std::vector<llvm::SmallVector<mlir::Operation *>> members;
   /// An order of execution of the units as they are, kept while they are
   /// merged: a unit's rank is above those of what it uses. And the units by

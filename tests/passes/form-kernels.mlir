@@ -12,3 +12,45 @@ func.func @evaluate(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">})
   %y = tandem.relu %p : tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+
+// -----
+
+// A piece of what is concatenated of many that is computed is not computed for
+// every row of the whole; all pieces are then read by one pointer. (LLVM did
+// not come to an end with conditions for each of fifty.)
+// CHECK-LABEL: func.func @forward
+// CHECK: tandem.kernel "exp"
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: tandem.exp
+// CHECK-NEXT: tandem.yield
+// CHECK: tandem.kernel
+// CHECK-NOT: tandem.exp
+// CHECK-COUNT-5: tandem.select
+// CHECK-NOT: tandem.kernel
+// CHECK: return
+func.func @forward(%x0: tensor<1x64xf32> {tandem.role = #tandem.role<input "x0">}, %x1: tensor<1x64xf32> {tandem.role = #tandem.role<input "x1">}, %x2: tensor<1x64xf32> {tandem.role = #tandem.role<input "x2">}, %x3: tensor<1x64xf32> {tandem.role = #tandem.role<input "x3">}, %x4: tensor<1x64xf32> {tandem.role = #tandem.role<input "x4">}, %x5: tensor<1x64xf32> {tandem.role = #tandem.role<input "x5">}) -> (tensor<6x64xf32> {tandem.role = #tandem.role<output "y">}) {
+  %e = tandem.exp %x5 : tensor<1x64xf32>
+  %i = tandem.iota dim 0 : tensor<6x64xi32>
+  %p0 = tandem.pad %x0 low [0, 0] high [5, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %p1 = tandem.pad %x1 low [1, 0] high [4, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %p2 = tandem.pad %x2 low [2, 0] high [3, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %p3 = tandem.pad %x3 low [3, 0] high [2, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %p4 = tandem.pad %x4 low [4, 0] high [1, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %p5 = tandem.pad %e low [5, 0] high [0, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<6x64xf32>
+  %c1 = tandem.constant dense<1> : tensor<6x64xi32>
+  %b1 = tandem.compare lt %i, %c1 : tensor<6x64xi32>
+  %s1 = tandem.select %b1, %p0, %p1 : tensor<6x64xi1>, tensor<6x64xf32>
+  %c2 = tandem.constant dense<2> : tensor<6x64xi32>
+  %b2 = tandem.compare lt %i, %c2 : tensor<6x64xi32>
+  %s2 = tandem.select %b2, %s1, %p2 : tensor<6x64xi1>, tensor<6x64xf32>
+  %c3 = tandem.constant dense<3> : tensor<6x64xi32>
+  %b3 = tandem.compare lt %i, %c3 : tensor<6x64xi32>
+  %s3 = tandem.select %b3, %s2, %p3 : tensor<6x64xi1>, tensor<6x64xf32>
+  %c4 = tandem.constant dense<4> : tensor<6x64xi32>
+  %b4 = tandem.compare lt %i, %c4 : tensor<6x64xi32>
+  %s4 = tandem.select %b4, %s3, %p4 : tensor<6x64xi1>, tensor<6x64xf32>
+  %c5 = tandem.constant dense<5> : tensor<6x64xi32>
+  %b5 = tandem.compare lt %i, %c5 : tensor<6x64xi32>
+  %s5 = tandem.select %b5, %s4, %p5 : tensor<6x64xi1>, tensor<6x64xf32>
+  return %s5 : tensor<6x64xf32>
+}
