@@ -41,26 +41,50 @@ struct Job {
   }
 };
 
+double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+/// A job whose threads note how long they were in it.
+struct TimedJob {
+  const Job &job;
+  double *seconds; ///< of each thread, which alone writes it
+
+  static void run(void *context, int64_t begin, int64_t end, int thread) {
+    const TimedJob &timed = *static_cast<TimedJob *>(context);
+    auto began = std::chrono::steady_clock::now();
+    Job::run(const_cast<Job *>(&timed.job), begin, end, thread);
+    timed.seconds[thread] += secondsSince(began);
+  }
+};
+
 /// Notes when launches end, if anybody wants to know.
 class LaunchClock {
 public:
-  explicit LaunchClock(RunTimes *times)
-      : seconds(times ? &times->launches : nullptr) {
-    if (!seconds)
+  explicit LaunchClock(RunTimes *times) : times(times) {
+    if (!times)
       return;
-    seconds->clear();
+    times->launches.clear();
+    if (times->observer)
+      times->observer->begin();
     last = std::chrono::steady_clock::now();
   }
   void lap() {
-    if (!seconds)
+    if (!times)
       return;
     auto now = std::chrono::steady_clock::now();
-    seconds->push_back(std::chrono::duration<double>(now - last).count());
+    times->launches.push_back(
+        std::chrono::duration<double>(now - last).count());
     last = now;
+    if (!times->observer)
+      return;
+    times->observer->ended();
+    last = std::chrono::steady_clock::now();
   }
 
 private:
-  std::vector<double> *seconds;
+  RunTimes *times;
   std::chrono::steady_clock::time_point last;
 };
 
@@ -206,17 +230,21 @@ Status HostCode::clear(Storage &storage) {
   return Status::success();
 }
 
-void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program) {
+void HostCode::runKernelOf(const Launch &launch, const ProgramCode &program,
+                           double *seconds) {
   Job job{launch.function, program.pointers.data() + launch.firstPointer,
           nullptr, program.scratchBytes};
   if (program.scratchBytes && scratch)
     job.scratch = static_cast<char *>(scratch->data());
+  TimedJob timed{job, seconds};
+  ThreadPool::Body body = seconds ? TimedJob::run : Job::run;
+  void *context = seconds ? static_cast<void *>(&timed) : &job;
   if (launch.isSmall && launch.work > 0) {
     job.begin(1);
-    Job::run(&job, 0, launch.work, 0);
+    body(context, 0, launch.work, 0);
   } else {
     job.begin(pool.threads());
-    pool.run(launch.work, launch.grain, Job::run, &job);
+    pool.run(launch.work, launch.grain, body, context);
   }
 }
 
@@ -315,6 +343,12 @@ Status HostCode::run(const ProgramRun &run) {
 
 Status HostCode::runLaunches(const ProgramCode &program,
                              const ProgramRun &run) {
+  bool timesThreads = run.times && run.times->wantsThreads;
+  if (timesThreads) {
+    run.times->threads = pool.threads();
+    run.times->inKernels.assign(
+        program.launches.size() * size_t(pool.threads()), 0);
+  }
   LaunchClock clock(run.times);
   for (size_t i = 0; i < program.launches.size(); ++i, clock.lap()) {
     const Launch &launch = program.launches[i];
@@ -338,7 +372,10 @@ Status HostCode::runLaunches(const ProgramCode &program,
       continue;
     }
     if (action == runKernel) {
-      runKernelOf(launch, program);
+      runKernelOf(launch, program,
+                  timesThreads
+                      ? run.times->inKernels.data() + i * size_t(pool.threads())
+                      : nullptr);
       continue;
     }
     if (launch.writtenBytes == 0)

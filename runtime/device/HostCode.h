@@ -70,7 +70,9 @@ private:
                      const ProgramRun &run);
   Status waitFor(const Launch &launch, const ProgramCode &program,
                  const ProgramRun &run);
-  void runKernelOf(const Launch &launch, const ProgramCode &program);
+  /// `seconds`: gets those of each thread, unless null.
+  void runKernelOf(const Launch &launch, const ProgramCode &program,
+                   double *seconds);
 
   CodeObject code;
   ThreadPool pool;

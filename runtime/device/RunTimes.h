@@ -7,6 +7,16 @@
 
 namespace tandem::runtime {
 
+/// Looks on while a program runs, on the thread that runs it.
+class LaunchObserver {
+public:
+  virtual ~LaunchObserver() = default;
+  /// Before the first launch.
+  virtual void begin() = 0;
+  /// After each launch, in their order; nothing else runs then.
+  virtual void ended() = 0;
+};
+
 /// Seconds of one run of a program, of the thread that ran it.
 struct RunTimes {
   /// Of each launch, with the waiting for what it needs.
@@ -14,6 +24,15 @@ struct RunTimes {
   /// In which this thread computed nothing: it waited for other ranks, or
   /// exchanged and added up with them. Parts of `launches`.
   double together = 0;
+
+  /// Asked for: in which each thread was in a launch's kernel. `threads` of
+  /// them for the first launch, then those of the second, ... What they lack
+  /// of the launch's own time they waited.
+  bool wantsThreads = false;
+  int threads = 0;
+  std::vector<double> inKernels;
+  /// Called, unless null.
+  LaunchObserver *observer = nullptr;
 };
 
 /// Adds the time of its life to `times`, unless null.

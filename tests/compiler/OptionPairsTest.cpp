@@ -25,6 +25,9 @@ TEST(OptionPairs, InspectTakesOrRefusesThemAsTheTableSays) {
 TEST(OptionPairs, DiffTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(diffCommand()), 1000);
 }
+TEST(OptionPairs, ProfileTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(profileCommand()), 1000);
+}
 TEST(OptionPairs, SimulateTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(simulateCommand()), 1000);
 }

@@ -8,7 +8,6 @@
 #include "tools/commands/FmaLoops.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
-#include "tools/commands/Roofs.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,33 +22,16 @@ using runtime::Model;
 
 namespace {
 
-/// A kernel of the program, over all its launches in a call.
-struct Row {
-  const Kernel *kernel = nullptr;
-  std::vector<double> launches; ///< seconds of each, medians
-  double seconds = 0;           ///< their sum
-  double roof = 0;              ///< the least for as many flops and bytes
-
-  double count() const { return double(launches.size()); }
-  double flops() const { return double(kernel->flops) * count(); }
-  double bytes() const { return double(kernel->bytes) * count(); }
-  double lost() const { return seconds - roof; }
-  /// What a second would do; nothing for kernels that no clock sees.
-  double rate(double amount) const {
-    return seconds > 0 ? amount / seconds : 0;
-  }
-};
-
 struct Report {
   const Model &model;
   const Program &program;
   const Timing &timing;
   const Roofs &roofs;
-  std::vector<Row> rows; ///< by time lost
+  std::vector<KernelRow> rows; ///< by time lost
 
-  double total(double Row::*member) const {
+  double total(double KernelRow::*member) const {
     double sum = 0;
-    for (const Row &row : rows)
+    for (const KernelRow &row : rows)
       sum += row.*member;
     return sum;
   }
@@ -74,32 +56,41 @@ DType roofType(DType type) {
   return type == DType::F64 || type == DType::BF16 ? type : DType::F32;
 }
 
-std::vector<Row> rowsOf(const Model &model, const Program &program,
-                        const std::vector<double> &seconds,
-                        const Roofs &roofs) {
-  const std::vector<Kernel> &kernels = model.manifest().kernels;
-  std::vector<Row> rows(kernels.size());
+} // namespace
+
+Result<Roofs> commands::prepareRoofs(const Model &model,
+                                     const Program &program) {
+  return Roofs::prepare(model.threads(), dtypesOf(model, program));
+}
+
+std::vector<KernelRow> commands::kernelRows(const artifact::Manifest &manifest,
+                                            const Program &program,
+                                            const std::vector<double> &seconds,
+                                            const Roofs *roofs) {
+  const std::vector<Kernel> &kernels = manifest.kernels;
+  std::vector<KernelRow> rows(kernels.size());
   for (size_t i = 0; i < program.launches.size(); ++i) {
     if (!program.launches[i].hasKernel())
       continue;
-    Row &row = rows[program.launches[i].kernel];
+    KernelRow &row = rows[program.launches[i].kernel];
     row.kernel = &kernels[program.launches[i].kernel];
+    row.places.push_back(i);
     row.launches.push_back(seconds[i]);
     row.seconds += seconds[i];
   }
-  std::erase_if(rows, [](const Row &row) { return !row.kernel; });
-  for (Row &row : rows)
-    row.roof =
-        roofs.seconds(row.flops(), row.bytes(), roofType(row.kernel->dtype));
-  std::sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
-    return std::pair(b.lost(), a.kernel) < std::pair(a.lost(), b.kernel);
-  });
+  std::erase_if(rows, [](const KernelRow &row) { return !row.kernel; });
+  for (KernelRow &row : rows)
+    if (roofs)
+      row.roof =
+          roofs->seconds(row.flops(), row.bytes(), roofType(row.kernel->dtype));
+  std::sort(
+      rows.begin(), rows.end(), [](const KernelRow &a, const KernelRow &b) {
+        return std::pair(b.lost(), a.kernel) < std::pair(a.lost(), b.kernel);
+      });
   return rows;
 }
 
-/// What the kernel computes: the op that does most, and what else there is,
-/// "matmul 64x64 64x64 -> 64x64 + 2 add, gelu".
-std::string describe(const Kernel &kernel) {
+std::string commands::describe(const Kernel &kernel) {
   std::string_view most(kernel.summary);
   most = most.substr(0, most.find(' '));
   bool isSaid = false;
@@ -126,51 +117,61 @@ std::string describe(const Kernel &kernel) {
   return text;
 }
 
-std::string fixed(double value, int digits) {
+std::string commands::fixed(double value, int digits) {
   char text[48];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
 
+std::string commands::percent(double part, double whole) {
+  return fixed(whole > 0 ? 100 * part / whole : 0, 1) + "%";
+}
+
+std::string commands::describe(const Roofs &roofs, int threads) {
+  std::string text = "roofs of " + std::to_string(threads) + " thread" +
+                     (threads == 1 ? ":" : "s:");
+  for (DType type : roofs.dtypes())
+    text += " " + fixed(roofs.flops(type) * 1e-9, 1) + " GFLOP/s in " +
+            std::string(spelling(type)) + " (" + widestFmaLoop(type).name +
+            "),";
+  return text + " " + fixed(roofs.bandwidth() * 1e-9, 1) + " GB/s";
+}
+
+namespace {
+
 void printReport(const Report &report) {
-  double step = report.timing.median(), roof = report.total(&Row::roof);
+  double step = report.timing.median(), roof = report.total(&KernelRow::roof);
   std::vector<std::vector<std::string>> table = {{"kernel", "launches", "ms",
                                                   "lost ms", "GFLOP/s", "GB/s",
                                                   "of roof", "of step"}};
-  auto share = [](double part, double whole) {
-    return fixed(whole > 0 ? 100 * part / whole : 0, 1) + "%";
-  };
-  for (const Row &row : report.rows)
+  for (const KernelRow &row : report.rows)
     table.push_back({row.kernel->symbol, std::to_string(row.launches.size()),
                      fixed(row.seconds * 1e3, 4), fixed(row.lost() * 1e3, 4),
                      fixed(row.rate(row.flops()) * 1e-9, 1),
                      fixed(row.rate(row.bytes()) * 1e-9, 1),
-                     share(row.roof, row.seconds), share(row.seconds, step)});
-  double kernels = report.total(&Row::seconds);
+                     percent(row.roof, row.seconds),
+                     percent(row.seconds, step)});
+  double kernels = report.total(&KernelRow::seconds);
   table.push_back({"all kernels", "", fixed(kernels * 1e3, 4),
                    fixed((kernels - roof) * 1e3, 4), "", "",
-                   share(roof, kernels), share(kernels, step)});
+                   percent(roof, kernels), percent(kernels, step)});
   if (rankCount() > 1) {
     double others = medianOfUnsorted(report.timing.together);
     table.push_back({"with other ranks", "", fixed(others * 1e3, 4), "", "", "",
-                     "", share(others, step)});
+                     "", percent(others, step)});
   }
   table.push_back({report.program.name, "", fixed(step * 1e3, 4),
-                   fixed((step - roof) * 1e3, 4), "", "", share(roof, step),
+                   fixed((step - roof) * 1e3, 4), "", "", percent(roof, step),
                    "100.0%"});
   printTable(table, true);
   std::printf("\n");
   std::vector<std::vector<std::string>> what;
-  for (const Row &row : report.rows)
+  for (const KernelRow &row : report.rows)
     what.push_back({row.kernel->symbol, describe(*row.kernel)});
   printTable(what);
-  std::printf("\nroofs of %d thread%s:", report.model.threads(),
-              report.model.threads() == 1 ? "" : "s");
-  for (DType type : report.roofs.dtypes())
-    std::printf(" %.1f GFLOP/s in %s (%s),", report.roofs.flops(type) * 1e-9,
-                std::string(spelling(type)).c_str(), widestFmaLoop(type).name);
-  std::printf(" %.1f GB/s; medians of %zu calls\n",
-              report.roofs.bandwidth() * 1e-9, report.timing.sorted.size());
+  std::printf("\n%s; medians of %zu calls\n",
+              describe(report.roofs, report.model.threads()).c_str(),
+              report.timing.sorted.size());
 }
 
 void printJson(const Report &report) {
@@ -181,7 +182,7 @@ void printJson(const Report &report) {
   roofs["gbytes_per_second"] = report.roofs.bandwidth() * 1e-9;
   auto kernels = nlohmann::ordered_json::array();
   double step = report.timing.median();
-  for (const Row &row : report.rows) {
+  for (const KernelRow &row : report.rows) {
     std::vector<double> each;
     for (double seconds : row.launches)
       each.push_back(seconds * 1e3);
@@ -206,9 +207,9 @@ void printJson(const Report &report) {
       {"threads", report.model.threads()},
       {"calls", report.timing.sorted.size()},
       {"median_ms", step * 1e3},
-      {"kernels_ms", report.total(&Row::seconds) * 1e3},
+      {"kernels_ms", report.total(&KernelRow::seconds) * 1e3},
       {"with_others_ms", medianOfUnsorted(report.timing.together) * 1e3},
-      {"roof_ms", report.total(&Row::roof) * 1e3},
+      {"roof_ms", report.total(&KernelRow::roof) * 1e3},
       {"roofs", roofs},
       {"kernels", kernels}};
   std::printf("%s\n", json.dump(2).c_str());
@@ -223,7 +224,7 @@ Status commands::benchKernels(const Repeats &repeats, Model &model,
     return Status::unsupported("--kernels: device '" +
                                toString(model.device()) +
                                "' has --profile for this");
-  auto roofs = Roofs::prepare(model.threads(), dtypesOf(model, program));
+  auto roofs = prepareRoofs(model, program);
   if (!roofs)
     return std::move(roofs).status();
   roofs->measure();
@@ -232,8 +233,9 @@ Status commands::benchKernels(const Repeats &repeats, Model &model,
   if (!timing)
     return std::move(timing).status();
   roofs->measure();
-  Report report{model, program, *timing, *roofs,
-                rowsOf(model, program, launches.medians(), *roofs)};
+  Report report{
+      model, program, *timing, *roofs,
+      kernelRows(model.manifest(), program, launches.medians(), &*roofs)};
   if (!isFirstRank())
     return Status::success();
   asJson ? printJson(report) : printReport(report);

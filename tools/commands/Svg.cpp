@@ -58,6 +58,14 @@ void Svg::text(double x, double y, std::string_view anchor,
            "</text>\n";
 }
 
+void Svg::box(double x, double y, double width, double height,
+              std::string_view color, std::string_view title) {
+  text_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
+           number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
+           std::string(color) + "\"><title>" + escaped(title) +
+           "</title></rect>\n";
+}
+
 void Svg::circle(double x, double y, std::string_view color) {
   text_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) +
            "\" r=\"4\" fill=\"" + std::string(color) + "\"/>\n";

@@ -25,6 +25,9 @@ public:
   /// `anchor` is start, middle or end.
   void text(double x, double y, std::string_view anchor,
             std::string_view words);
+  /// `title` is shown where somebody points at it.
+  void box(double x, double y, double width, double height,
+           std::string_view color, std::string_view title);
   void circle(double x, double y, std::string_view color);
   /// `points` is what `point` made, one after the other.
   void path(const std::string &points, std::string_view color);

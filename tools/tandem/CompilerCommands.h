@@ -14,6 +14,7 @@ Command diffCommand();
 Command inspectCommand();
 Command keysCommand();
 Command linkCommand();
+Command profileCommand();
 Command reduceCommand();
 Command signCommand();
 Command simulateCommand();

@@ -1,0 +1,50 @@
+#!/bin/bash
+# profile.sh BIN EXAMPLES - `profile`: of a model and of an artifact, as text, as
+# JSON whose sums agree, and as a flame graph; what the system does not count is
+# said with its reason.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+model=$2/digits/mlp.mlir
+check=$(realpath "$(dirname "$0")")/profile.py
+if ! command -v python3 >/dev/null; then
+  echo 'skipped: python3 is not installed'
+  exit 77
+fi
+cd "$work" || exit 1
+
+expect 0 '' "$tandem" profile "$model" --optimizer=adamw:lr=1e-3 --steps=9 \
+  --run-threads=2 --flame=f.svg --json
+printf '%s\n' "$out" >m.json
+python3 "$check" facts m.json || fail 'the facts do not agree'
+python3 "$check" places m.json || fail 'the places do not agree'
+python3 "$check" flame f.svg m.json || fail 'the flame graph is wrong'
+
+# An artifact has no places; the numbers are of the same kernels.
+expect 0 '' "$tandem" compile "$model" -o a.tdm --optimizer=adamw:lr=1e-3
+expect 0 '' "$tandem" profile a.tdm --steps=3 --json
+printf '%s\n' "$out" >a.json
+python3 "$check" facts a.json || fail 'the facts of an artifact do not agree'
+python3 "$check" same a.json m.json || fail 'the kernels differ'
+expect 0 '^no modules and lines: artifacts' "$tandem" profile a.tdm --steps=3
+expect 2 '--flame has no effect' "$tandem" profile a.tdm --flame=f.svg
+expect 2 '--optimizer has no effect' "$tandem" profile a.tdm \
+  --optimizer=sgd:lr=1
+expect 2 nothing "$tandem" profile a.tdm \
+  --program=nothing
+
+# Of other programs, and with inputs that were given.
+expect 0 '^lines ' "$tandem" profile "$model" --effort=0 --steps=3 \
+  --program=evaluate
+expect 2 "to end in .svg, but got 'f.html'" "$tandem" profile "$model" \
+  --flame=f.html
+
+# Of the emulated device times are said to be its own.
+expect 0 'the emulator.s' "$tandem" profile "$model" --target=cuda:sm_90 \
+  --cubin=no --emulation --device=cuda-emu --optimizer=sgd:lr=1e-3 --steps=2 \
+  --warmup=1
+expect 0 '' "$tandem" profile "$model" --target=cuda:sm_90 --cubin=no \
+  --emulation --device=cuda-emu --optimizer=sgd:lr=1e-3 --steps=2 --warmup=1 \
+  --json
+printf '%s\n' "$out" >e.json
+python3 "$check" emulated e.json || fail 'the facts of the emulator are wrong'
+finish

@@ -1,0 +1,119 @@
+//===- PrintProfile.cpp - what a profile found, for people ----------------===//
+#include "tools/tandem/ProfileFacts.h"
+
+#include "tools/commands/Print.h"
+
+#include <cstdio>
+
+using namespace tandem;
+using namespace tandem::commands;
+using Json = nlohmann::ordered_json;
+using Rows = std::vector<std::vector<std::string>>;
+
+static std::string milliseconds(const Json &seconds) {
+  return fixed(double(seconds) * 1e3, 4);
+}
+
+/// "0.9-1.2"
+static std::string spread(const Json &seconds) {
+  return milliseconds(seconds["low"]) + "-" + milliseconds(seconds["high"]);
+}
+
+/// Modules or lines, those first that take most; people read some.
+static void printPlaces(const Json &facts, const char *list, const char *key,
+                        const char *unknown) {
+  constexpr size_t shown = 12;
+  Rows rows = {{list, "forward ms", "gradient ms", "of step"}};
+  for (const Json &one : facts[list]) {
+    if (rows.size() > shown)
+      break;
+    std::string name = one[key];
+    double forward = one["forward_seconds"], gradient = one["gradient_seconds"];
+    rows.push_back({name.empty() ? unknown : name, fixed(forward * 1e3, 4),
+                    fixed(gradient * 1e3, 4),
+                    percent(forward + gradient, facts["seconds"]["median"])});
+  }
+  std::printf("\n");
+  printTable(rows, true);
+  if (facts[list].size() > shown)
+    std::printf("and %zu more\n", facts[list].size() - shown);
+}
+
+static void printKernels(const Json &facts) {
+  bool hasRoofs = !facts["roofs"].is_null();
+  double step = facts["seconds"]["median"];
+  Rows rows = {{"kernel", "launches", "ms", "spread", "of step"}};
+  if (hasRoofs)
+    rows[0].insert(rows[0].end(), {"roof ms", "of roof"});
+  rows[0].push_back("predicted ms");
+  if (hasRoofs)
+    rows[0].push_back("waited ms");
+  for (const Json &counted : facts["counters"]["counted"])
+    rows[0].push_back(counted);
+  for (const Json &kernel : facts["kernels"]) {
+    double seconds = kernel["seconds"]["median"];
+    rows.push_back({kernel["kernel"], std::to_string(kernel["launches"].size()),
+                    milliseconds(seconds), spread(kernel["seconds"]),
+                    percent(seconds, step)});
+    auto add = [&](std::string text) {
+      rows.back().push_back(std::move(text));
+    };
+    if (hasRoofs) {
+      add(milliseconds(kernel["roof_seconds"]));
+      add(percent(kernel["roof_seconds"], seconds));
+    }
+    add(milliseconds(kernel["predicted_seconds"]));
+    if (hasRoofs)
+      add(milliseconds(kernel["waited_seconds"]));
+    for (const Json &counted : facts["counters"]["counted"])
+      add(kernel.contains("counts")
+              ? fixed(kernel["counts"][counted.get<std::string>()], 0)
+              : "");
+  }
+  printTable(rows, true);
+  std::printf("\n");
+  Rows what;
+  for (const Json &kernel : facts["kernels"])
+    what.push_back({kernel["kernel"], kernel["computes"]});
+  printTable(what);
+}
+
+void commands::printProfile(const Json &facts) {
+  printKernels(facts);
+  if (facts.contains("modules")) {
+    printPlaces(facts, "modules", "path", "(no path)");
+    printPlaces(facts, "lines", "where", "(no place)");
+  }
+  std::printf("\n");
+  double step = facts["seconds"]["median"];
+  Rows rows = {{"program", facts["program"].get<std::string>() + " of " +
+                               facts["source"].get<std::string>()},
+               {"device", facts["device"].get<std::string>() + ", " +
+                              facts["code"].get<std::string>()},
+               {"calls", std::to_string(facts["calls"].get<size_t>())},
+               {"ms", milliseconds(step) + ", " + spread(facts["seconds"])},
+               {"not watched",
+                milliseconds(facts["unwatched_seconds"]["median"]) +
+                    " ms, watching takes " +
+                    fixed(100 * double(facts["overhead"]), 1) + "% by turns"},
+               {"in launches",
+                milliseconds(facts["launches_seconds"]["median"]) + " ms, " +
+                    percent(facts["launches_seconds"]["median"], step)},
+               {"in kernels", milliseconds(facts["kernels_seconds"]) +
+                                  " ms, each undisturbed (sum of medians)"}};
+  if (facts.contains("roof_seconds"))
+    rows.push_back({"roofs", milliseconds(facts["roof_seconds"]) + " ms, " +
+                                 percent(facts["roof_seconds"], step)});
+  rows.push_back({"predicted", milliseconds(facts["predicted_seconds"]) +
+                                   " ms of a typical " +
+                                   facts["machine"].get<std::string>()});
+  printTable(rows);
+  for (const auto &[name, reason] : facts["counters"]["missing"].items())
+    std::printf("not counted: %s: %s\n", name.c_str(),
+                reason.get<std::string>().c_str());
+  if (facts.contains("places"))
+    std::printf("no modules and lines: %s\n",
+                facts["places"].get<std::string>().c_str());
+  if (facts.contains("emulated"))
+    std::printf("times are the emulator's: they say nothing of a GPU\n");
+}
