@@ -168,7 +168,7 @@ Status bench(const BenchOptions &bench) {
   Files files;
   bench.model.declare(files);
   files.readsArguments("--input", bench.inputs);
-  if (Status status = files.check(bench.model.force); !status)
+  if (Status status = bench.model.check(files); !status)
     return status;
   if (auto reader = artifact::ArtifactReader::open(bench.model.artifact);
       reader && reader->manifest().pipeline)

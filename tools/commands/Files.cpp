@@ -117,6 +117,25 @@ void Files::writesArguments(const std::string &option,
   }
 }
 
+void Files::writesNewFiles(const std::string &folder) {
+  if (!folder.empty())
+    folders_.push_back(folder);
+}
+
+std::vector<std::string> Files::inputs() const {
+  std::vector<std::string> paths;
+  for (const Input &input : inputs_)
+    paths.push_back(input.path);
+  return paths;
+}
+
+std::vector<std::string> Files::outputs() const {
+  std::vector<std::string> paths;
+  for (const Output &output : outputs_)
+    paths.push_back(output.path);
+  return paths;
+}
+
 void Files::writesDumps(std::string who, const std::string &folder) {
   if (!folder.empty())
     dumps_.push_back({std::move(who), folder});

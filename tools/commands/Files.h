@@ -47,6 +47,8 @@ public:
   /// member an array is added to its archive, else the archive is replaced.
   void writesArguments(const std::string &option,
                        const std::vector<std::string> &texts);
+  /// Files of new names are made in `folder` (empty: none).
+  void writesNewFiles(const std::string &folder);
   /// Modules of phases or passes, FOLDER/MODEL.NN.PHASE.mlir (empty: none).
   void writesDumps(std::string who, const std::string &folder);
 
@@ -54,6 +56,11 @@ public:
   /// effect: there is no output, and `isForced` says that it has no other use;
   /// or, if an output cannot be written, with the reason.
   Status check(bool force, bool isForced = false) const;
+
+  /// The paths that were said to be read, written, and made files in.
+  std::vector<std::string> inputs() const;
+  std::vector<std::string> outputs() const;
+  const std::vector<std::string> &outputFolders() const { return folders_; }
 
 private:
   struct Input {
@@ -79,6 +86,7 @@ private:
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<Dumps> dumps_;
+  std::vector<std::string> folders_;
 };
 
 } // namespace tandem::commands

@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "tools/commands/Inputs.h"
 
+#include "runtime/artifact/ArtifactReader.h"
 #include "runtime/artifact/Text.h"
+#include "runtime/comm/Shard.h"
 #include "runtime/device/Processors.h"
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/Sandbox.h"
 
 #include <algorithm>
 
@@ -34,6 +37,13 @@ void ModelOptions::declare(OptionTable &options) {
   options.text("require-signature", "F.pem", requireSignature,
                "a public key: load the artifact only if X.tdm.sig is its "
                "signature by the secret one ('tandem sign')");
+  options
+      .flag("sandbox", sandbox,
+            "let the artifact's code have the files that the command line "
+            "names, and neither a network nor other programs")
+      .onlyWith("device", "cpu")
+      .excludes("rank-logs", "ranks need a network")
+      .excludes("timeout", "ranks need a network");
   options.group("device");
   options.text("device", "DEVICE", device, "cpu, cuda[:N] or cuda-emu[:N]")
       .check([](std::string_view text) {
@@ -86,6 +96,25 @@ void ModelOptions::declare(Files &files) const {
   files.writes({"--profile", profile, {io::FileKind::Profile}});
 }
 
+Status ModelOptions::check(const Files &files, bool isForced) const {
+  if (Status status = files.check(force, isForced); !status || !sandbox)
+    return status;
+  // What the artifact says of itself is read before any of its code is there.
+  if (auto reader = artifact::ArtifactReader::open(artifact)) {
+    const Manifest &manifest = reader->manifest();
+    if (manifest.pipeline || comm::ranksOf(manifest.mesh) > 1)
+      return Status::unsupported("--sandbox is for artifacts of one process, "
+                                 "and " +
+                                 tandem::artifact::inQuotes(artifact) +
+                                 " is for several, which need a network");
+  }
+  SandboxPaths paths{artifact, files.inputs(), files.outputs(),
+                     files.outputFolders()};
+  if (!requireSignature.empty())
+    paths.inputs.push_back(artifact + ".sig");
+  return enterSandbox(paths);
+}
+
 /// True if a value that no file gives is drawn from the seed.
 static bool drawsFromSeed(const Manifest &manifest, bool hasParams) {
   using Kind = artifact::Init::Kind;
@@ -106,6 +135,9 @@ Result<runtime::Options> ModelOptions::runtimeOptions() const {
   options.threads = int(threads.value_or(threadsOfRank()));
   options.seed = uint64_t(seed.value_or(0));
   options.cpuVariant = cpuVariant;
+  // A GPU's driver is many files and calls.
+  if (sandbox)
+    options.device = runtime::Device{};
   options.useGraphs = !noGraphs;
   options.useLibraries = libraries == "auto";
   options.requireSignature = requireSignature;

@@ -21,7 +21,7 @@ struct ModelOptions {
   std::optional<int64_t> threads, seed;
 
   std::string device, cpuVariant, profile, requireSignature, libraries = "auto";
-  bool noGraphs = false, force = false;
+  bool noGraphs = false, force = false, sandbox = false;
   RankOptions ranks;
 
   void declare(OptionTable &options);
@@ -29,6 +29,10 @@ struct ModelOptions {
   Option &declareAverage(OptionTable &options);
   /// Says which files these options read and write.
   void declare(Files &files) const;
+  /// Looks at the files of the command (see Files::check), and then, with
+  /// --sandbox, gives up the rights to all others. What the command does before
+  /// it is done with all rights.
+  Status check(const Files &files, bool isForced = false) const;
   /// Loads the artifact, connects the ranks that it is for, and, if asked,
   /// loads its parameters. Fails with Usage if
   /// --seed has no effect: nothing that the model begins with is drawn, and

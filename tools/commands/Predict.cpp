@@ -371,7 +371,7 @@ Status predict(const PredictOptions &options) {
   options.model.declare(files);
   files.readsArguments("--data", options.data);
   files.writesArguments("--output", options.outputs);
-  if (Status status = files.check(options.model.force); !status)
+  if (Status status = options.model.check(files); !status)
     return status;
   if (auto reader = artifact::ArtifactReader::open(options.model.artifact);
       reader && reader->manifest().pipeline)

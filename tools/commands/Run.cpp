@@ -72,7 +72,7 @@ Status run(const RunOptions &options) {
   options.model.declare(files);
   files.readsArguments("--input", options.inputs);
   files.writesArguments("--output", options.outputs);
-  if (Status status = files.check(options.model.force); !status)
+  if (Status status = options.model.check(files); !status)
     return status;
   auto model = options.model.load();
   if (!model)

@@ -384,6 +384,7 @@ void TrainOptions::declare(Files &files) const {
   if (!resolved.empty())
     files.writes({"--save", resolvedPath(), {FileKind::Options}, "--config"});
   files.writes({"--plot", plot, {FileKind::Svg}});
+  files.writesNewFiles(tensorboard);
   files.writes({"--log",
                 log,
                 {log.ends_with(".csv") ? FileKind::Csv : FileKind::Log},

@@ -251,7 +251,7 @@ Result<TrainResult> evaluateStages(const TrainOptions &options,
 Result<TrainResult> evaluateAlone(const TrainOptions &options) {
   Files files;
   options.declare(files);
-  if (Status status = files.check(options.model.force); !status)
+  if (Status status = options.model.check(files); !status)
     return status;
   if (!options.model.average.empty() && options.model.params.empty())
     return Status::usage("--average needs --params where nothing is trained: "

@@ -455,7 +455,7 @@ Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
   options.declare(files);
   // --force is of what --resume and --save compare, too.
   bool isCompared = !options.resume.empty() || !options.save.empty();
-  if (Status status = files.check(options.model.force, isCompared); !status)
+  if (Status status = options.model.check(files, isCompared); !status)
     return status;
   // Of a training that resumes, --seed is compared with the checkpoint's.
   // Training begins with the parameters; evaluations read averages.
