@@ -12,9 +12,7 @@
 #include <utility>
 
 namespace tandem::commands {
-namespace {
 
-/// A name as JSON: printable, since the manifest was validated.
 std::string jsonText(const std::string &name) {
   std::string text = "\"";
   for (char c : name)
@@ -22,12 +20,14 @@ std::string jsonText(const std::string &name) {
   return text + "\"";
 }
 
-nlohmann::json parsed(std::string_view text) {
-  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
-
 std::string jsonNumber(double value) {
   return std::isfinite(value) ? numberText(value) : "null";
+}
+
+namespace {
+
+nlohmann::json parsed(std::string_view text) {
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 std::string beginning(int64_t epoch, int64_t steps) {

@@ -69,6 +69,11 @@ private:
   bool isBegun_ = false; ///< a table's first line was looked for
 };
 
+/// Returns a name as JSON: printable, since the manifest was validated.
+std::string jsonText(const std::string &name);
+/// Of what is not finite null.
+std::string jsonNumber(double value);
+
 /// Returns the numbers of a line of JSON: those of an evaluation are called
 /// "eval.NAME", and null is NaN. Of what is no such line, none.
 std::vector<Scalar> scalarsOf(std::string_view line);

@@ -2,6 +2,7 @@
 #include "runtime/io/Array.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/Config.h"
+#include "tools/commands/Dashboard.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/TrainEvaluation.h"
 
@@ -321,6 +322,15 @@ void TrainOptions::declare(OptionTable &options) {
       .text("tensorboard", "DIR", tensorboard,
             "write the same as events of TensorBoard, in a new file of this "
             "folder")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .optionalText("dashboard", "127.0.0.1:PORT", dashboard, dashboardAddress,
+                    "show loss, numbers of evaluations, learning rate, "
+                    "throughput and memory in a browser on this machine, at an "
+                    "address that is said at the beginning; without a port, at "
+                    "one that is free")
+      .check(checkDashboardAddress)
+      .example("127.0.0.1:0")
       .excludes("steps=0", "nothing is trained");
   options
       .text("plot", "F.svg", plot,

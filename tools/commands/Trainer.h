@@ -10,12 +10,15 @@
 
 #include "runtime/io/FileLock.h"
 #include "tools/commands/Best.h"
+#include "tools/commands/Dashboard.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Resume.h"
 #include "tools/commands/StageEvaluation.h"
 #include "tools/commands/Stages.h"
 #include "tools/commands/TrainEvaluation.h"
 #include "tools/commands/Updates.h"
+
+#include <cmath>
 
 namespace tandem::commands {
 
@@ -32,8 +35,13 @@ public:
   Result<TrainResult> run() {
     for (auto stage : {&Trainer::findPrograms, &Trainer::readData,
                        &Trainer::start, &Trainer::loop, &Trainer::finish})
-      if (Status status = (this->*stage)(); !status)
+      if (Status status = (this->*stage)(); !status) {
+        if (dashboard_)
+          dashboard_->end(status.message());
         return status;
+      }
+    if (dashboard_)
+      dashboard_->end("all steps are done");
     return std::move(result_);
   }
 
@@ -58,6 +66,9 @@ private:
   Status stoppedBy(Status status);
   std::string waitedField() const;
   Status closeLog();
+  Status openDashboard();
+  void show(int64_t epoch, int64_t rows, double before);
+  void show(const Evaluation &evaluation);
   Status finish();
   Status evaluateNow();
   Status save();
@@ -96,6 +107,8 @@ private:
   std::string lossName_;
   runtime::Tensor loss_;
   Log log_;
+  std::unique_ptr<Dashboard> dashboard_; ///< null where nobody asked
+  double rate_ = NAN;                    ///< the learning rate, if it is known
   TrainResult result_;
   int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch
   int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before

@@ -451,6 +451,8 @@ Status Trainer::start() {
     warn("without --save nothing of this training is kept");
   if (Status status = openLog(); !status)
     return status;
+  if (Status status = openDashboard(); !status)
+    return status;
   sayWhatIsNotReached();
   if (int64_t rest = data_->rows() % batch; rest && !rest_)
     note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +

@@ -194,11 +194,16 @@ Status Trainer::loop() {
       ++position.epoch;
       position.step = 0;
     }
+    double before = result_.seconds;
     result_.seconds = progress.seconds();
-    if (auto rate = updates_.rate())
+    if (auto rate = updates_.rate()) {
       log_.setRate(rate);
+      rate_ = *rate;
+    }
     log_.step(epoch, position.totalSteps, loss_, result_.seconds,
               updates_.logFields() + waitedField());
+    if (dashboard_)
+      show(epoch, count, before);
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
         !status) {
       progress.clear();
@@ -296,6 +301,8 @@ Status Trainer::evaluateNow() {
   const Position &position = result_.position;
   log_.evaluation(position.epoch + (position.step ? 1 : 0), position.totalSteps,
                   *evaluation, result_.seconds);
+  if (dashboard_)
+    show(*evaluation);
   if (Status status =
           checkEvaluation(*evaluation, options_.onNaN,
                           " after step " + std::to_string(position.totalSteps));

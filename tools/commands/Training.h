@@ -35,9 +35,9 @@ struct TrainOptions {
   std::optional<double> lr;
   std::string config, save, resume, log, accuracy,
       onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,
-      maxTime;
+      maxTime, dashboardAddress;
   Casts casts;
-  bool noShuffle = false, json = false;
+  bool noShuffle = false, json = false, dashboard = false;
   AnomalyOptions anomaly;
   std::string resolved; ///< a file for --config that says all of these
 
