@@ -28,8 +28,13 @@ struct Analyses {
 
 Status tandem::runPasses(llvm::Module &module, llvm::TargetMachine *machine,
                          llvm::StringRef pipeline,
-                         const llvm::PipelineTuningOptions &tuning) {
-  llvm::PassBuilder builder(machine, tuning);
+                         const llvm::PipelineTuningOptions &tuning,
+                         llvm::StringRef skipped) {
+  llvm::PassInstrumentationCallbacks callbacks;
+  if (!skipped.empty())
+    callbacks.registerShouldRunOptionalPassCallback(
+        [&](llvm::StringRef pass, llvm::Any) { return pass != skipped; });
+  llvm::PassBuilder builder(machine, tuning, std::nullopt, &callbacks);
   registerLlvmPasses(builder);
   Analyses analyses(builder);
   llvm::ModulePassManager passes;

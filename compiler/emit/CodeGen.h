@@ -25,10 +25,12 @@ inline mlir::TimingScope timed(mlir::TimingScope *timing, const char *step) {
 }
 
 /// Runs the passes of `pipeline` (as `opt -passes=`), which may name the
-/// compiler's own (passes/Passes.h). `machine` may be null.
+/// compiler's own (passes/Passes.h), but for the one whose class is `skipped`:
+/// LLVM's default pipelines are taken as a whole. `machine` may be null.
 Status runPasses(llvm::Module &module, llvm::TargetMachine *machine,
                  llvm::StringRef pipeline,
-                 const llvm::PipelineTuningOptions &tuning = {});
+                 const llvm::PipelineTuningOptions &tuning = {},
+                 llvm::StringRef skipped = "");
 
 /// Returns the object file or assembly text of the module.
 Result<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine,
