@@ -41,6 +41,8 @@ for address in 0.0.0.0:8080 127.0.0.2:8080 '[::]:8080' 8080 127.0.0.1 \
   expect 2 'shows on this machine alone: expected 127.0.0.1:PORT' \
     "${train[@]}" --epochs=1 --dashboard="$address"
 done
+expect 2 'exclude each other: it leaves no network' "${train[@]}" --epochs=1 \
+  --dashboard --sandbox
 expect 0 'can be watched on this machine at http://127.0.0.1:[0-9]+/' \
   "${train[@]}" --epochs=1 --dashboard=localhost:0
 

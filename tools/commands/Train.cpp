@@ -331,6 +331,7 @@ void TrainOptions::declare(OptionTable &options) {
                     "one that is free")
       .check(checkDashboardAddress)
       .example("127.0.0.1:0")
+      .excludes("sandbox", "it leaves no network")
       .excludes("steps=0", "nothing is trained");
   options
       .text("plot", "F.svg", plot,
