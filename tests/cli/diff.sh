@@ -42,6 +42,21 @@ expect 0 'schedules|kernels' "$tandem" diff "$model" "$model" \
   --optimizer=adamw:lr=1e-3 --b-options='--amp=bf16 --optimizer=sgd:lr=1'
 expect 0 'adamw +sgd' cat <(printf '%s' "$out")
 
+# More launches of a kernel are no other schedule of it.
+powers() {
+  printf '%s' '{"format": "tandem-graph", "version": 1, "name": "powers",
+    "inputs": [{"name": "x0", "type": "f32", "shape": [64, 64]}], "nodes": ['
+  for ((i = 1; i <= $1; ++i)); do
+    printf '%s{"op": "matmul", "inputs": ["x%d", "x0"], "outputs": ["x%d"]}' \
+      "$([ "$i" = 1 ] || echo ,)" $((i - 1)) "$i"
+  done
+  printf '], "outputs": [{"name": "y", "value": "x%d"}]}' "$1"
+}
+powers 2 >two.json
+powers 5 >five.json
+expect 0 '2 x +5 x +matmul 64x64' "$tandem" diff two.json five.json --inference
+! grep -q '^schedules' <<<"$out" || fail 'a count is a schedule'
+
 # A pair that makes no sense is said, and compared as far as it goes.
 expect 0 'A trains, and B does not' "$tandem" diff a.tdm i.tdm
 expect 0 'B trains, and A does not' "$tandem" diff i.tdm a.tdm

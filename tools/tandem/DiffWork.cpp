@@ -126,6 +126,14 @@ static bool differInWork(Json a, Json b) {
   return a != b;
 }
 
+/// How often a kernel runs is told with the kernels.
+static bool haveSameMembers(const Json &a, const Json &b) {
+  return std::equal(a.items().begin(), a.items().end(), b.items().begin(),
+                    b.items().end(), [](const auto &one, const auto &other) {
+                      return one.key() == other.key();
+                    });
+}
+
 /// For the keys of programs on either side: both, or null.
 static std::vector<
     std::pair<std::string, std::array<const FactsView::Program *, 2>>>
@@ -163,7 +171,7 @@ void commands::kernelsDiff(BothViews views, Json &kernels, Json &schedules) {
         kernels.push_back(std::move(row));
       }
       const Json &a = cuts.at(match.key, 0), &b = cuts.at(match.key, 1);
-      if (a.is_null() || b.is_null() || a == b)
+      if (a.is_null() || b.is_null() || haveSameMembers(a, b))
         continue;
       Json row = programRow(key);
       row.update(identity);
