@@ -11,6 +11,8 @@ for model in "$2/digits/mlp.mlir" cnn.mlir gpt.mlir; do
   printf '%s\n' "$out" | tail -n 1
 done
 # A loss that is named was refused, as without effect past 'joint'.
+# Options that act before the gradient were refused, as if they came too late.
+expect 0 'gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" --amp=bf16
 expect 0 'gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" \
   --loss=loss
 expect 2 "no output 'los' \(did you mean 'loss'" "$bin/tandem" check \

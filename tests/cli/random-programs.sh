@@ -1,5 +1,5 @@
 #!/bin/bash
-# random-programs.sh BIN EXAMPLES ROOT - a few random programs over some ninety operations
+# random-programs.sh BIN EXAMPLES ROOT - a few random programs over some hundred operations
 # agree with the reference.
 source "$(dirname "$0")/expect.sh"
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }

@@ -388,9 +388,71 @@ class Program:
             return self.node(op, [x, self.indices([rows, many], shape[0])], [rows, shape[1]], mode=self.random.choice(["mean", "sum"]))
         return None
 
+    def written(self):
+        """Storage that is read, overwritten through a view, and read again."""
+        x = self.pick(lambda shape: shape and 0 not in shape)
+        shape = self.shapes[x]
+        if not shape or 0 in shape:
+            return None
+        storage = self.hidden(self.random.choice(["tanh", "sin", "neg", "square"]), [x])
+        before = self.node(self.random.choice(["sin", "tanh", "square"]), [storage], shape) if self.random.random() < 0.6 else None
+        view, part = storage, list(shape)
+        if self.random.random() < 0.7:
+            starts = [self.random.randrange(size) for size in shape]
+            limits = [self.random.randint(start + 1, size) for start, size in zip(starts, shape)]
+            strides = [self.random.choice([1, 1, 2]) for _ in shape]
+            part = [(limit - start + stride - 1) // stride for start, limit, stride in zip(starts, limits, strides)]
+            view = self.hidden("slice", [view], starts=starts, limits=limits, strides=strides)
+        if self.random.random() < 0.3:
+            order = self.random.sample(range(len(part)), len(part))
+            part, view = [part[d] for d in order], self.hidden("permute", [view], permutation=order)
+        source = self.pick(lambda other: other == part, lambda: part)
+        if self.random.random() < 0.5:  # of what it overwrites
+            source = self.hidden("multiply", [source, view])
+        elif source == before:
+            source = self.hidden("neg", [source])
+        self.nodes.append({"op": "write", "inputs": [source, view], "outputs": []})
+        return self.node(self.random.choice(["neg", "sin", "sigmoid"]), [storage], shape)
+
+    def branch(self):
+        """One of two functions, as a number of the data says."""
+        x = self.pick()
+        some, none = self.indices([], 2), self.name("c")
+        self.nodes.append({"op": "constant", "inputs": [], "outputs": [none], "type": "i64", "shape": [], "value": 0})
+        condition, result = self.hidden("compare", [some, none], predicate="gt"), self.name("v")
+
+        def side():
+            ops = self.random.sample(["tanh", "sin", "sigmoid", "neg", "square"], self.random.randint(0, 2))
+            names = ["a", *(f"a{i}" for i in range(len(ops)))]
+            nodes = [{"op": op, "inputs": [names[i]], "outputs": [names[i + 1]]} for i, op in enumerate(ops)]
+            return {"inputs": ["a"], "nodes": nodes, "outputs": [names[-1]]}
+
+        self.nodes.append({"op": "if", "inputs": [condition, x], "outputs": [result], "then": side(), "else": side()})
+        self.shapes[result] = self.shapes[x]
+        return result
+
+    def loop(self):
+        """A recurrence over the first dimension of a value."""
+        x = self.pick(lambda shape: len(shape) == 2 and 0 not in shape and shape[0] <= 33, lambda: [self.random.choice(SIZES[:10]), self.size(65) or 1])
+        shape = self.shapes[x]
+        if len(shape) != 2 or 0 in shape:
+            return None
+        first, scale = (self.pick(lambda other: other == shape[1:], lambda: shape[1:]) for _ in range(2))
+        last, all_ = self.name("v"), self.name("v")
+        body = {"inputs": ["h", "x", "w"],
+                "nodes": [{"op": "multiply", "inputs": ["h", "w"], "outputs": ["p"]},
+                          {"op": self.random.choice(["add", "subtract", "multiply"]), "inputs": ["p", "x"], "outputs": ["q"]},
+                          {"op": self.random.choice(["tanh", "sin", "sigmoid"]), "inputs": ["q"], "outputs": ["next"]}],
+                "outputs": ["next", self.random.choice(["next", "p"])]}
+        self.nodes.append({"op": "scan", "carries": [first], "inputs": [x], "constants": [scale], "outputs": [last, all_], "body": body,
+                           **({"reverse": True} if self.random.random() < 0.3 else {})})
+        self.shapes[last], self.shapes[all_] = shape[1:], shape
+        return last
+
     def grow(self, steps):
         kinds = [self.unary] * 4 + [self.guarded] * 2 + [self.binary] * 5 + [self.reduction] * 3 + [self.along] * 2 + [self.moved] * 6 + \
-            [self.matrix] * 3 + [self.image] * 3 + [self.normalized] + [self.lookup] * 2
+            [self.matrix] * 3 + [self.image] * 3 + [self.normalized] + [self.lookup] * 2 + \
+            [self.written] * 2 + [self.branch, self.loop]
         for _ in range(steps):
             self.random.choice(kinds)()
 
@@ -399,8 +461,12 @@ class Program:
         return graph_of(self.inputs, self.params, self.nodes, self.shapes, self.type)
 
 
+def read_by(node):
+    return node["inputs"] + node.get("carries", []) + node.get("constants", [])
+
+
 def graph_of(inputs, params, nodes, shapes, type_):
-    read = {name for node in nodes for name in node["inputs"]}
+    read = {name for node in nodes for name in read_by(node)}
     made = {name for node in nodes for name in node["outputs"]}
     inputs = [entry for entry in inputs if entry["name"] in read]
     params = [entry for entry in params if entry["name"] in read]
@@ -430,7 +496,7 @@ def shrunk(program, fails):
             gone = set(nodes[i]["outputs"])
             rest = nodes[:i]
             for node in nodes[i + 1:]:
-                if gone & set(node["inputs"]):
+                if gone & set(read_by(node)):
                     gone |= set(node["outputs"])
                 else:
                     rest.append(node)

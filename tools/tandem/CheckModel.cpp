@@ -418,6 +418,8 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
     // What acts in an earlier part is done, and would have no effect.
     if (phaseReached(*module) >= *phaseNumber("joint")) {
       part.loss.clear();
+      part.amp.clear();
+      part.precision.clear();
       part.order = 1;
     }
     return runPhases(*module, part, session.times());
