@@ -3,11 +3,13 @@
   profile.py facts PROFILE         sums agree, and each launch is of one kernel
   profile.py places PROFILE        modules and lines are sums over launches
   profile.py flame PICTURE PROFILE the boxes at the bottom are the launches
+  profile.py page PAGE PROFILE     the report has the same facts
   profile.py same PROFILE OTHER    both are of the same kernels
   profile.py emulated PROFILE      all launches were timed, by the emulator
 """
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as xml
 
@@ -98,6 +100,12 @@ def flame(picture, profile):
     assert abs(boxes["step"] - 1200) < 1 and "gradients" in boxes
 
 
+def page(text, profile):
+    block = re.search(r'id="facts"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    facts = json.loads(block)
+    assert facts["measured"] == profile and facts["planned"]
+
+
 def same(profile, other):
     assert ([launch["kernel"] for launch in profile["launches"]] ==
             [launch["kernel"] for launch in other["launches"]])
@@ -113,8 +121,9 @@ def emulated(profile):
 
 def main():
     command, *files = sys.argv[1:]
-    arguments = [file if file.endswith(".svg") else json.load(open(file))
-                 for file in files]
+    arguments = [file if file.endswith(".svg") else
+                 open(file).read() if file.endswith(".html") else
+                 json.load(open(file)) for file in files]
     globals()[command](*arguments)
 
 

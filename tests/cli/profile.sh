@@ -13,11 +13,25 @@ fi
 cd "$work" || exit 1
 
 expect 0 '' "$tandem" profile "$model" --optimizer=adamw:lr=1e-3 --steps=9 \
-  --run-threads=2 --flame=f.svg --json
+  --run-threads=2 --flame=f.svg --html=m.html --json
 printf '%s\n' "$out" >m.json
 python3 "$check" facts m.json || fail 'the facts do not agree'
 python3 "$check" places m.json || fail 'the places do not agree'
 python3 "$check" flame f.svg m.json || fail 'the flame graph is wrong'
+
+python3 "$check" page m.html m.json ||
+  fail 'the page has other facts'
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -n "$browser" ]; then
+  timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
+    --user-data-dir="$work/browser" --enable-logging=stderr \
+    --virtual-time-budget=5000 --dump-dom "file://$work/m.html#all" \
+    >dom 2>log || fail 'the page does not open'
+  ! grep CONSOLE log || fail 'the page has an error'
+  grep -q 'id="panel-measured"' dom || fail 'the page has no measured times'
+  ! grep -q 'object HTML' dom || fail 'an element is shown as text'
+fi
 
 # An artifact has no places; the numbers are of the same kernels.
 expect 0 '' "$tandem" compile "$model" -o a.tdm --optimizer=adamw:lr=1e-3

@@ -9,6 +9,8 @@
 #include "tools/tandem/FlameGraph.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/ProfileFacts.h"
+#include "tools/tandem/Report.h"
+#include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 #include "tools/tandem/WriteText.h"
 
@@ -31,7 +33,7 @@ struct ProfileOptions {
           "what the processor counts; of a model also where in it the time is "
           "spent. Inputs and parameters that are not given are made up.";
 
-  std::string path, program, params, device, flame;
+  std::string path, program, params, device, flame, html;
   std::vector<std::string> data;
   std::optional<int64_t> runThreads;
   Repeats repeats;
@@ -79,6 +81,11 @@ void ProfileOptions::declare(OptionTable &table) {
       .byDefault("3, without --steps");
   table.flag("json", json, "print it as one JSON object");
   table
+      .text("html", "F.html", html,
+            "write the page of `inspect --html` with what was measured")
+      .check(checkReportFile)
+      .example("profile.html");
+  table
       .text("flame", "F.svg", flame,
             "draw where in the model the time goes, as a flame graph")
       .check([](std::string_view path) {
@@ -123,6 +130,7 @@ static Status profile(const ProfileOptions &command) {
   files.reads("--params", command.params);
   files.readsArguments("--data", command.data);
   files.writes({"--flame", command.flame, {io::FileKind::Svg}});
+  files.writes({"--html", command.html, {io::FileKind::Report}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
   Session session(compile);
@@ -175,6 +183,14 @@ static Status profile(const ProfileOptions &command) {
   if (!command.flame.empty())
     if (Status s = writeText(command.flame, flameGraph(*facts)); !s)
       return s;
+  if (!command.html.empty()) {
+    auto all = reportFacts(model->reader(), planned);
+    if (!all)
+      return all.status();
+    (*all)["measured"] = *facts;
+    if (Status s = writeText(command.html, reportPage(*all)); !s)
+      return s;
+  }
   if (command.json)
     std::printf(
         "%s\n",

@@ -7,6 +7,7 @@ const kPanels = [
   ['saved', 'Saved and recomputed', saved], ['graph', 'Graph', graph],
   ['writes', 'Mutation and aliases', writes],
   ['precision', 'Precision', precision],
+  ...(facts.measured ? [['measured', 'Measured', measured]] : []),
 ];
 const kByProgram = ['memory', 'kernels', 'precision'];
 

@@ -1,0 +1,53 @@
+// What a profile measured (docs/PROFILE_JSON.md), beside roofs and predictions.
+
+function measured() {
+  const profile = facts.measured, step = profile.seconds.median;
+  const ofStep = value => (100 * value / step).toFixed(1) + '%';
+  const spread = one => `${secondsText(one.low)} to ${secondsText(one.high)}`;
+  const time = (name, get) => ({
+    name, right: true, get, show: row => {
+      const value = get(row);
+      return value === undefined ? '' : seconds(value);
+    }});
+  const places = (caption, list, key) => table({
+    caption, rows: list, sortBy: 3, columns: [
+      {name: key, kind: 'text', get: row => row[key] || '(not known)'},
+      time('forward', row => row.forward_seconds),
+      time('gradients', row => row.gradient_seconds),
+      {name: 'of the step', right: true,
+       get: row => row.forward_seconds + row.gradient_seconds,
+       show: row => ofStep(row.forward_seconds + row.gradient_seconds)},
+    ]});
+  const missing = Object.entries(profile.counters.missing).map(
+    ([name, reason]) => `${name}: ${reason}`);
+  return [
+    make('h2', {}, `${profile.program}: ${secondsText(step)}, measured`),
+    make('p', {class: 'soft'}, `${profile.calls} calls on ${profile.code}, ` +
+      `${profile.threads} threads; ${spread(profile.seconds)} in eight of ten. ` +
+      `Watching takes ${(100 * profile.overhead).toFixed(1)}%. ` +
+      (profile.emulated ? 'Times are the emulator\'s. ' : '') +
+      (missing.length ? 'Not counted: ' + missing.join('; ') + '.' : '')),
+    table({
+      caption: 'Kernels', rows: profile.kernels, sortBy: 2,
+      columns: [
+        {name: 'kernel', kind: 'text', get: row => row.kernel},
+        {name: 'launches', right: true, get: row => row.launches.length},
+        time('measured', row => row.seconds.median),
+        {name: 'spread', right: true,
+         get: row => row.seconds.high - row.seconds.low,
+         show: row => spread(row.seconds)},
+        {name: 'of the step', right: true, get: row => row.seconds.median,
+         show: row => ofStep(row.seconds.median)},
+        time('roof here', row => row.roof_seconds),
+        time('predicted', row => row.predicted_seconds),
+        time('waited', row => row.waited_seconds),
+        ...profile.counters.counted.map(name => ({
+          name, right: true, get: row => row.counts[name],
+          show: row => count(row.counts[name])})),
+      ]}),
+    make('h2', {}, 'Where in the model'),
+    ...(profile.places ? [make('p', {class: 'soft'}, profile.places)] : [
+      places('Modules', profile.modules, 'path'),
+      places('Lines', profile.lines, 'where')]),
+  ];
+}
