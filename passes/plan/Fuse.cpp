@@ -51,6 +51,24 @@ static bool belongsToSums(const Units &units, Operation *value,
          llvm::any_of(units.users(value), isSum);
 }
 
+/// Whether the kernel of `anchor` is to take `user`, which reads its op `op`.
+static bool takes(const Units &units, Operation *anchor, Operation *op,
+                  Operation *user) {
+  unsigned one = units.unit(anchor), other = units.unit(user);
+  if (isForward(anchor) != isForward(user)) {
+    units.keepApart(one, other,
+                    "one is of the forward and one of the backward, and the "
+                    "kernel would be run with the first of them");
+    return false;
+  }
+  if (!belongsToSums(units, op, user))
+    return true;
+  units.keepApart(one, other,
+                  "only sums read what one makes of the other, and the kernel "
+                  "of the sums makes it of what it reads anyway");
+  return false;
+}
+
 /// Anchors take what follows them element by element, but not from the forward
 /// what the backward makes (again, perhaps, because it is not to be kept).
 static void fuseIntoAnchors(Units &units) {
@@ -64,8 +82,7 @@ static void fuseIntoAnchors(Units &units) {
       for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
         for (Operation *user : units.users(op))
           if (!units.isRepeated(user) && isa<PointwiseOpInterface>(user) &&
-              isForward(anchor) == isForward(user) &&
-              !belongsToSums(units, op, user))
+              takes(units, anchor, op, user))
             changed |= units.merge(unit, units.unit(user));
     }
   }
@@ -86,7 +103,11 @@ static void fuseIntoConsumers(Units &units) {
       if (units.isRepeated(user))
         continue; // the terminator
       unsigned consumer = units.unit(user);
-      if (!belongsToForward(units, op, consumer))
+      if (belongsToForward(units, op, consumer))
+        units.keepApart(consumer, units.unit(op),
+                        "one is of the forward, where others use it or its "
+                        "operands would live longer");
+      else
         units.merge(consumer, units.unit(op));
     }
   }
@@ -184,6 +205,10 @@ static void fuseReaders(Units &units, bool acrossPasses) {
                           (isOfForward(units, x) ? canWait(units, x, y)
                                                  : canWait(units, y, x))))
           units.merge(x, y);
+        else
+          units.keepApart(x, y,
+                          "one is of the forward and one of the backward, and "
+                          "they do not both end a network");
       }
 }
 

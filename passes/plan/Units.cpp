@@ -200,8 +200,8 @@ void Units::decideRepeated(Block &body) {
   }
 }
 
-Units::Units(func::FuncOp func, const RunConditions &conditions)
-    : context(func->getContext()), conditions(conditions) {
+Units::Units(func::FuncOp func, const RunConditions &conditions, FusionLog *log)
+    : context(func->getContext()), conditions(conditions), log(log) {
   Block &body = func.getBody().front();
   unsigned next = 0;
   for (Operation &op : body)
@@ -443,21 +443,43 @@ bool Units::computesInVain(unsigned unit) const {
   return false;
 }
 
+void Units::keepApart(unsigned a, unsigned b, StringRef why) const {
+  if (log && a != b)
+    log->refusals.push_back({{members[a], members[b]}, why});
+}
+
 bool Units::merge(unsigned into, unsigned from) {
-  if (into == from || (anchors[into] && anchors[from]) ||
-      isFlow(anchors[into]) || isFlow(anchors[from]) ||
-      members[into].size() + members[from].size() > kLargestUnit)
+  if (into == from)
     return false;
-  if (conditionOf(into) != conditionOf(from) || stream(into) != stream(from) ||
-      choices(into) || choices(from) || standsAlone(members[into].front()) ||
-      standsAlone(members[from].front()))
-    return false;
-  // Nothing in front of an anchor joins its kernel.
+  StringRef against = mergeOrSay(into, from);
+  if (!against.empty())
+    keepApart(into, from, against);
+  return against.empty();
+}
+
+StringRef Units::mergeOrSay(unsigned into, unsigned from) {
+  if (anchors[into] && anchors[from])
+    return "each has a product, a convolution or another op that a kernel has "
+           "but one of";
+  if (isFlow(anchors[into]) || isFlow(anchors[from]))
+    return "one of them is a branch or a loop, which is a kernel of its own";
+  if (members[into].size() + members[from].size() > kLargestUnit)
+    return "the kernel would have more than 320 ops";
+  if (conditionOf(into) != conditionOf(from))
+    return "one of them runs under another condition on cotangents";
+  if (stream(into) != stream(from))
+    return "they run on different streams";
+  if (choices(into) || choices(from))
+    return "one of them may be a copy or zeros instead, which depends on "
+           "cotangents";
+  if (standsAlone(members[into].front()) || standsAlone(members[from].front()))
+    return "one of them is a collective or a copy, which is no part of a "
+           "kernel";
   unsigned first = std::min(ranks[into], ranks[from]);
   unsigned last = std::max(ranks[into], ranks[from]);
   Between between = findBetween(ranked[first], ranked[last]);
   if (between.isPath)
-    return false;
+    return "a kernel between them needs the first and gives to the second";
   auto oldInto = members[into], oldFrom = members[from];
   Operation *oldAnchor = anchors[into];
   for (Operation *op : oldFrom)
@@ -471,21 +493,33 @@ bool Units::merge(unsigned into, unsigned from) {
   members[from].clear();
   if (!anchors[into])
     anchors[into] = anchors[from];
-  bool works = !computesInVain(into);
+  // Nothing in front of an anchor joins its kernel.
+  bool isInFront = false;
   if (Operation *anchor = anchors[into])
     for (Operation *producer : producers(anchor))
-      works &= unitOf.lookup(producer) != into;
-  if (works && isKernel(into)) {
+      isInFront |= unitOf.lookup(producer) == into;
+  bool isInVain = !isInFront && computesInVain(into);
+  if (!isInFront && !isInVain && isKernel(into)) {
     anchors[from] = nullptr;
     rank(into, first, last, between);
-    return true;
+    return {};
   }
   for (Operation *op : oldFrom)
     unitOf[op] = from;
   members[into] = oldInto;
   members[from] = oldFrom;
   anchors[into] = oldAnchor;
-  return false;
+  if (isInFront)
+    return "a product, a convolution or an op like these takes nothing into "
+           "its kernel that comes before it";
+  if (isInVain)
+    return "one is a piece of many that the other concatenates, and would be "
+           "computed for each element of the whole";
+  return oldAnchor || anchors[from]
+             ? "what joins a product, a convolution or an op like these "
+               "follows it element by element, and reads at 64 places at most"
+             : "their loops are not over the same elements, or would read at "
+               "more than 64 places";
 }
 
 SmallVector<unsigned> Units::order() const {

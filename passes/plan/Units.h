@@ -10,18 +10,32 @@
 
 namespace tandem {
 
+/// What fusion decided against, for those who ask (ExplainFusion.h): the ops of
+/// two units as they were then, and why.
+struct FusionLog {
+  struct Refusal {
+    llvm::SmallVector<mlir::Operation *> ops[2];
+    llvm::StringRef why;
+  };
+  std::vector<Refusal> refusals;
+};
+
 /// The units of a function's body. Starts with one unit per op that is not
 /// repeated; merge() joins two where the result can be one kernel. The ops of a
 /// unit are of one stream and run under one condition; an op with choices has a
 /// unit of its own.
 class Units {
 public:
-  /// `conditions` must outlive the units.
-  Units(mlir::func::FuncOp func, const RunConditions &conditions);
+  /// `conditions` must outlive the units, and so must `log`, unless it is null.
+  Units(mlir::func::FuncOp func, const RunConditions &conditions,
+        FusionLog *log = nullptr);
 
   /// Joins two units if the result can be one kernel and no cycle arises;
   /// returns whether it did. `into` keeps its number.
   bool merge(unsigned into, unsigned from);
+  /// Two units that could perhaps be one are not to be: `why` is a part of a
+  /// sentence, and lives as long as the program.
+  void keepApart(unsigned a, unsigned b, llvm::StringRef why) const;
 
   /// True if the op is repeated in every unit that uses it (or is a free view).
   bool isRepeated(mlir::Operation *op) const { return !unitOf.contains(op); }
@@ -61,6 +75,8 @@ public:
   unsigned position(mlir::Operation *op) const { return positions.lookup(op); }
 
 private:
+  /// Joins two units; or returns why they cannot be one.
+  llvm::StringRef mergeOrSay(unsigned into, unsigned from);
   void decideRepeated(mlir::Block &body);
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
@@ -82,6 +98,7 @@ private:
 
   mlir::MLIRContext *context;
   const RunConditions &conditions;
+  FusionLog *log;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, unitOf;
   llvm::DenseSet<mlir::Operation *> repeated;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>

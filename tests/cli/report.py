@@ -5,6 +5,7 @@
                                  refers to another file
   report.py shown DOM FACTS      the numbers on the page, as the browser has
                                  it, are those of FACTS
+  report.py more PAGE            the page has the budget curve and gradients
   report.py planned FACTS        what the plan says is of the launches that the
                                  artifact has, and says where they are from
 """
@@ -123,4 +124,13 @@ def check_planned(facts):
             for op in forward["ops"]), True)
 
 
-{"block": check_block, "planned": check_planned, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])
+def check_more(page):
+    facts = json.loads(Page(read(page)).scripts[0][1])
+    expect("budgets", [point["budget"] for point in
+                       facts["budget_curve"]["points"]],
+           [i / 10 for i in range(11)])
+    expect("the code of a CPU", facts["code"], [{}])
+    expect("the gradient of relu", "p.dy()" in facts["gradients"]["relu"], True)
+
+
+{"block": check_block, "more": check_more, "planned": check_planned, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])

@@ -7,6 +7,7 @@ source "$(dirname "$0")/expect.sh"
 tandem=$1/tandem
 model=$2/digits/mlp.mlir
 check=$(realpath "$(dirname "$0")")/report.py
+walk=$(realpath "$(dirname "$0")/../../tools/report-walk")
 if ! command -v python3 >/dev/null; then
   echo 'skipped: python3 is not installed'
   exit 77
@@ -51,6 +52,16 @@ expect 0 '' "$tandem" inspect hostile.mlir --html=h.html
 grep -q 'onerror=alert' h.json || fail 'the name is not in the facts'
 python3 "$check" block h.html h.json || fail 'a name is more than text'
 
+# Gradients, the curve over budgets and code, where they are asked for.
+expect 0 '"relu": "`select' cat m.json
+expect 0 'planned peak' "$tandem" inspect "$model" --optimizer=sgd:lr=1 \
+  --budget-curve --code --html=e.html
+python3 "$check" more e.html || fail 'the page lacks what was asked for'
+expect 0 '' "$tandem" inspect "$model" --target=cuda:sm_90 --cubin=no --code \
+  --html=g.html
+grep -q 'visible .entry' g.html || fail 'the page has no PTX'
+expect 2 '--code needs .*--html' "$tandem" inspect "$model" --code
+
 # What is no page stays, and what is no name of one is refused.
 echo precious >other.html
 expect 2 'other.html' "$tandem" inspect a.tdm --html=other.html
@@ -85,6 +96,9 @@ done
 python3 "$check" shown dom a.json || fail 'the numbers are others'
 grep -q 'matmul f32\[32, 128\]' dom || grep -q 'role="treeitem"' dom ||
   fail 'the graph has no ops'
+
+# As a reader walks through it.
+"$walk" --json=walk.json c.html e.html g.html h.html || fail 'a walk through the pages meets an error'
 
 opened h.html >dom || fail 'the page of hostile names does not open'
 ! grep CONSOLE log || fail 'a name is an error'

@@ -27,6 +27,8 @@ TEST(OptionPairs, DiffTakesOrRefusesThemAsTheTableSays) {
 }
 TEST(OptionPairs, ProfileTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(profileCommand()), 1000);
+TEST(OptionPairs, ExplainTakesOrRefusesThemAsTheTableSays) {
+  EXPECT_GT(checkAllPairs(explainCommand()), 1000);
 }
 TEST(OptionPairs, SimulateTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(simulateCommand()), 1000);

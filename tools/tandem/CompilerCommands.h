@@ -11,6 +11,7 @@ Command checkpointCommand();
 Command compileCommand();
 Command checkCommand();
 Command diffCommand();
+Command explainCommand();
 Command inspectCommand();
 Command keysCommand();
 Command linkCommand();

@@ -11,6 +11,7 @@
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
+#include "tools/tandem/LoadFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/ReportFacts.h"
@@ -25,26 +26,48 @@ using namespace tandem;
 using namespace tandem::commands;
 namespace am = tandem::artifact;
 
+/// Writes the page, with the curve and the code that were asked for.
+static Status writePage(const am::ArtifactReader &reader,
+                        const nlohmann::ordered_json &planned,
+                        const std::optional<BudgetCurve> &curve, bool withCode,
+                        const std::string &path) {
+  auto facts = reportFacts(reader, planned);
+  if (!facts)
+    return facts.status();
+  if (curve)
+    (*facts)["budget_curve"] = nlohmann::ordered_json::parse(toJson(*curve));
+  for (size_t i = 0; withCode && i < reader.manifests().size(); ++i) {
+    am::ArtifactReader variant = reader;
+    variant.choose(i);
+    (*facts)["code"].push_back(
+        slowestPtx(variant, (*facts)["summaries"][i]["kernels"]));
+  }
+  return writeText(path, reportPage(*facts));
+}
+
 /// Prints the curve, and writes it to `path`, if there is one.
 static Status showBudgetCurve(const std::string &model, const std::string &path,
                               const CompileOptions &options,
                               std::optional<double> seconds,
-                              const std::string &params) {
+                              const std::string &params,
+                              std::optional<BudgetCurve> &known) {
   bool isSvg = std::string_view(path).ends_with(".svg");
   auto curve = budgetCurve(model, options, seconds, params);
   if (!curve)
     return curve.status();
   std::fputs(toTable(*curve).c_str(), stdout);
-  if (path.empty())
-    return Status::success();
-  return writeText(path, isSvg ? toSvg(*curve) : toJson(*curve));
+  if (!path.empty())
+    if (Status s = writeText(path, isSvg ? toSvg(*curve) : toJson(*curve)); !s)
+      return s;
+  known = *std::move(curve);
+  return Status::success();
 }
 
 static Status printFacts(const am::ArtifactReader &reader,
                          const nlohmann::ordered_json &planned) {
   auto facts = reportFacts(reader, planned);
   if (facts)
-    std::printf("%s\n", facts->dump(1).c_str());
+    std::printf("%s\n", jsonText(*facts).c_str());
   return facts.status();
 }
 
@@ -56,7 +79,8 @@ struct InspectOptions {
                     "compiled first, in memory.";
 
   std::string path, html, kernel, curvePath, params;
-  bool json = false, ptx = false, resources = false, curve = false;
+  bool json = false, code = false, ptx = false, resources = false,
+       curve = false;
   bool methods = false, shardings = false, types = false;
   std::optional<double> measured;
   CompileFlags flags;
@@ -82,6 +106,11 @@ void InspectOptions::declare(OptionTable &table) {
       .check(checkReportFile)
       .example("report.html")
       .excludes("json");
+  table
+      .flag("code", code,
+            "the page also has the PTX of the kernels for cuda that take "
+            "longest, 1 MiB at most")
+      .needs("html");
   table
       .optionalText("ptx", "KERNEL", ptx, kernel,
                     "print the PTX of all kernels, or of one")
@@ -131,10 +160,10 @@ void InspectOptions::declare(OptionTable &table) {
   table
       .optionalText("budget-curve", "FILE", curve, curvePath,
                     "print planned peak and time of a step under memory "
-                    "budgets from 0 to 1; write them to FILE.json or FILE.svg")
+                    "budgets from 0 to 1; write them to FILE.json or FILE.svg, "
+                    "or, with --html, to the page")
       .check(checkCurveFile)
       .example("curve.svg")
-      .excludes("html")
       .excludes("json")
       .excludes("ptx")
       .excludes("kernels")
@@ -182,9 +211,12 @@ static Status runInspect(const InspectOptions &command) {
   files.writes({"--html", command.html, {io::FileKind::Report}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
+  std::optional<BudgetCurve> curve;
   if (command.curve)
-    return showBudgetCurve(path, command.curvePath, options, command.measured,
-                           command.params);
+    if (Status s = showBudgetCurve(path, command.curvePath, options,
+                                   command.measured, command.params, curve);
+        !s || command.html.empty())
+      return s;
   if (command.shardings)
     return printShardings(path, options);
   if (command.types)
@@ -220,7 +252,7 @@ static Status runInspect(const InspectOptions &command) {
   if (command.resources)
     return printResources(*reader);
   if (!command.html.empty())
-    return writeReport(*reader, planned, command.html);
+    return writePage(*reader, planned, curve, command.code, command.html);
   if (command.json)
     return printFacts(*reader, planned);
   showArtifact(*reader, path);

@@ -4,12 +4,20 @@
 
 #include "runtime/artifact/ArtifactReader.h"
 
+#include <nlohmann/json.hpp>
+
 namespace tandem::commands {
 
 /// Prints the kernels' PTX; if `kernel` is not empty, that of one, with what
 /// all share: a text that can be assembled.
 Status printPtx(const artifact::ArtifactReader &reader,
                 const std::string &kernel);
+
+/// Returns the PTX of the chosen target's kernels by their symbols: those that
+/// are predicted to take longest, until 1 MiB is full. `costs` has `seconds`
+/// for each kernel of the manifest. Of a CPU an empty object.
+nlohmann::ordered_json slowestPtx(const artifact::ArtifactReader &variant,
+                                  const nlohmann::ordered_json &costs);
 
 /// Prints what each kernel takes of a multiprocessor, as ptxas reports it.
 Status printResources(const artifact::ArtifactReader &reader);

@@ -12,6 +12,7 @@
 #include "tools/simulate/Machine.h"
 
 #include <map>
+#include <set>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -159,6 +160,26 @@ static Json peaksOf(const am::Manifest &manifest) {
   return list;
 }
 
+/// The formulas of the gradients of ops that programs have, where the op's
+/// record has one; others are in C++.
+static Json gradientsOf(const Json &planned) {
+  static const std::map<std::string_view, std::string_view> formulas = {
+#include "tools/tandem/Gradients.inc"
+  };
+  std::set<std::string> ops;
+  for (const Json &size : planned)
+    for (const Json &target : size)
+      for (const Json &program : target["programs"])
+        if (program.contains("ops"))
+          for (const Json &op : program["ops"])
+            ops.insert(op["op"].get<std::string>());
+  Json found = Json::object();
+  for (const std::string &op : ops)
+    if (auto formula = formulas.find(op); formula != formulas.end())
+      found[op] = formula->second;
+  return found;
+}
+
 Result<Json> commands::reportFacts(const am::ArtifactReader &reader,
                                    const Json &planned) {
   auto facts = artifactFacts(reader);
@@ -176,7 +197,9 @@ Result<Json> commands::reportFacts(const am::ArtifactReader &reader,
          {"kernels", kernelsOf(manifest, machine)}});
   }
   (*facts)["summaries"] = std::move(summaries);
-  if (!planned.empty())
+  if (!planned.empty()) {
     (*facts)["planned"] = planned;
+    (*facts)["gradients"] = gradientsOf(planned);
+  }
   return facts;
 }

@@ -13,10 +13,10 @@ int main(int argc, char **argv) {
   prepareForOutOfMemory("tandem");
   tandem::cuda::registerDevices();
   std::vector<Command> commands = {
-      compileCommand(), checkCommand(),   inspectCommand(),
-      diffCommand(),    profileCommand(), simulateCommand(),
-      linkCommand(),    reduceCommand(),  checkpointCommand(),
-      keysCommand(),    signCommand(),    bugreportCommand()};
+      compileCommand(),  checkCommand(),      inspectCommand(),  diffCommand(),
+      explainCommand(),  profileCommand(),    simulateCommand(), linkCommand(),
+      reduceCommand(),   checkpointCommand(), keysCommand(),     signCommand(),
+      bugreportCommand()};
   for (const Command &command : runtimeCommands())
     if (command.name != "inspect")
       commands.push_back(command);

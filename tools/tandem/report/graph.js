@@ -53,6 +53,13 @@ function graphOp(op) {
   return `${of}${op.op} ${op.types.join(' ')}`;
 }
 
+// `p.dy() * exp(p.x())` as the op's record has it, with x for its operand.
+function gradientText(op) {
+  const formula = (facts.gradients || {})[op.op];
+  return formula ? '; its gradient by operand: ' +
+    formula.replace(/p\.(\w+)\(\)/g, '$1').replaceAll('`', '') : '';
+}
+
 function graphOps() {
   return programs().filter(program =>
     ['forward', 'backward', 'evaluate'].includes(program.name))
@@ -93,7 +100,8 @@ function graph() {
     }
     said.textContent = [line.forward, line.backward].filter(Boolean).map(
       op => `${op.pass}: ${graphOp(op)}; ${op.path || 'no path'}` +
-        `${op.where ? ' at ' + op.where : ''}; ${op.kernel}`).join(' — ');
+        `${op.where ? ' at ' + op.where : ''}; ${op.kernel}` +
+        gradientText(op)).join(' — ');
   }
 
   function lineOf(line, i) {

@@ -101,6 +101,16 @@ function kernelText(row, whole) {
     kBounds[row.cost.bound];
 }
 
+// The code, if the page has it: it is made a part of the page when it is asked
+// for.
+function codeOf(kernel) {
+  const text = ((facts.code || [])[shown.target] || {})[kernel.symbol];
+  if (!text) return null;
+  const code = make('pre', {class: 'code', tabindex: 0});
+  return make('details', {toggle: () => { code.textContent = text; }},
+              make('summary', {}, 'Code'), code);
+}
+
 function kernelMore(row) {
   const {kernel} = row;
   const places = row.origins.filter(origin => origin.path || origin.where)
@@ -117,6 +127,7 @@ function kernelMore(row) {
          make('code', {}, kernel.ops.map(opText).join(', '))),
     kernel.scratch_bytes ? make('p', {}, 'Scratch memory of a thread: ',
                                 bytes(kernel.scratch_bytes)) : null,
+    codeOf(kernel),
     kernel.block ? make('p', {}, `Threads of a block: ` +
                                  kernel.block.join(' x ')) : null,
   ];

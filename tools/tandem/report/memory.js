@@ -1,6 +1,6 @@
 // The plan of a program's memory: its values in the arena over its launches.
 
-const kWidth = 1000, kHeight = 380, kLeft = 70, kBottom = 30, kMost = 3000;
+const kWidth = 1000, kHeight = 380, kLeft = 70, kBottom = 30, kMost = 1000;
 
 function lifeText(program, life) {
   const names = list => list.map(

@@ -6,21 +6,26 @@ function savedRows() {
   if (!forward) return [];
   const about = new Map(((partition() || {}).saved || []).map(
     saved => [saved.name, saved]));
+  const readers = readersByName(backward);
   return forward.results.filter(slot => slot.role === 'saved').map(slot => ({
     slot, about: about.get(slot.name),
     bytes: bytesOf(slot.dtype, slot.shape),
-    readers: backward ? readersOf(backward, slot.name) : []}));
+    readers: [...readers.get(slot.name) || []]}));
 }
 
-// The launches of the backward that read the saved argument.
-function readersOf(backward, name) {
-  const index = backward.arguments.findIndex(
-    slot => slot.role === 'saved' && slot.name === name);
-  const readers = backward.launches.filter(launch => launch.reads.some(at => {
-    const buffer = backward.buffers[launch.buffers[at]];
-    return buffer.in === 'argument' && buffer.index === index;
-  }));
-  return [...new Set(readers.map(launchName))];
+// For each saved argument of the backward, by its name, the launches that read
+// it.
+function readersByName(backward) {
+  const readers = new Map();
+  for (const launch of backward ? backward.launches : [])
+    for (const at of launch.reads) {
+      const buffer = backward.buffers[launch.buffers[at]];
+      const slot = buffer.in === 'argument' && backward.arguments[buffer.index];
+      if (!slot || slot.role !== 'saved') continue;
+      const names = readers.get(slot.name) || new Set();
+      readers.set(slot.name, names.add(launchName(launch)));
+    }
+  return readers;
 }
 
 function madeBy(about) {
@@ -68,5 +73,6 @@ function saved() {
          show: op => bytes(op.bytes)},
         {name: 'reason', kind: 'text', get: op => op.reason},
       ]}),
+    budgetCurve(),
   ];
 }

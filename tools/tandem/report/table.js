@@ -1,7 +1,7 @@
 // Tables that can be sorted by each column and searched. A long one shows its
 // first rows, and more when it is asked: a page with all of them is slow.
 
-const kRows = 100;
+const kRows = 40;
 
 // columns: [{name, get: row => text or number, show: row => what a cell has,
 // right, kind: 'type' or 'text'}]; `more` gives what is shown below a row when
@@ -14,7 +14,7 @@ function table({caption, columns, rows, more, sortBy, search = rows.length > 12,
   const body = make('tbody');
   const said = make('span', {class: 'soft', 'aria-live': 'polite'});
   const further = make('button', {type: 'button', click: () => {
-    limit += 10 * kRows;
+    limit += 5 * kRows;
     refresh();
   }}, 'Show more rows');
   const heads = columns.map((column, i) => make('th', {

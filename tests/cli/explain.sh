@@ -1,0 +1,92 @@
+#!/bin/bash
+# explain.sh BIN EXAMPLES - `tandem explain`: questions are answered from the
+# facts of `inspect --json`; what an artifact does not know it does not say, and
+# a name that does not exist comes with one that does. Names are anybody's.
+source "$(dirname "$0")/expect.sh"
+tandem=$1/tandem
+model=$2/digits/mlp.mlir
+cd "$work" || exit 1
+"$tandem" compile "$model" -o a.tdm --optimizer=adamw:lr=1e-3 2>/dev/null
+# has PATTERN... looks for lines in what the last command printed.
+has() {
+  for line in "$@"; do
+    grep -qE -- "$line" <<<"$out" || fail "no line '$line' in the answer: $out"
+  done
+}
+
+# A value.
+expect 0 "'fc1.w' is a value of role param: f32\[128, 128\], 64\.0 KiB; it requires a gradient" \
+  "$tandem" explain a.tdm --value=fc1.w
+has 'it begins as .*uniform' "in 'forward' 1 launch reads it: 'matmul_add_relu_1'" \
+  "in 'backward' its gradient is computed" \
+  "in 'step' it gets a new value.*in its own storage"
+expect 0 "'loss' is a value of role output" "$tandem" explain a.tdm --value=loss
+expect 2 "no value 'fc1.v' \(did you mean 'fc1.w'\?\)" \
+  "$tandem" explain a.tdm --value=fc1.v
+expect 2 "no value 'zzzzzz'; known are " "$tandem" explain a.tdm --value=zzzzzz
+
+# What is saved, or is not.
+expect 0 "'relu.0' is saved for the backward: f32\[32, 128\], 16\.0 KiB" \
+  "$tandem" explain a.tdm --why-saved=relu.0
+has 'the reason of the partition: the smallest cut goes through it' \
+  'the op that makes it is relu at mlp.mlir:34:11; making it again is predicted' \
+  "the backward reads it in '"
+expect 0 "'logits', so it costs no memory" \
+  "$tandem" explain a.tdm --why-saved=add.2
+expect 0 "'fc0.w' is not saved: it is a value of role param" \
+  "$tandem" explain a.tdm --why-saved=fc0.w
+expect 0 'exp at mlp.mlir:38:13 is not saved: the backward runs it again' \
+  "$tandem" explain a.tdm --why-saved=exp
+expect 2 "no saved value 'relu.7' \(did you mean 'relu.0'\?\)" \
+  "$tandem" explain a.tdm --why-saved=relu.7
+"$tandem" compile "$model" -o i.tdm --inference 2>/dev/null
+expect 2 'nothing is saved: there is no backward' \
+  "$tandem" explain i.tdm --why-saved=relu.0
+
+# A kernel: of an artifact without its place, which is said.
+expect 0 'matmul 32x128 128x128 -> 32x128 transpose_rhs' \
+  "$tandem" explain a.tdm --kernel=matmul_add_relu_1
+has 'fused in it are matmul, broadcast, add, relu' 'is predicted to take' \
+  "'forward' launches it 1 time" 'an artifact does not say where'
+expect 0 'schedule: .*method = gemm' "$tandem" explain "$model" --kernel=1
+has 'mlp.mlir:33:11'
+expect 2 "no kernel 'matmul_add_relu_9'" \
+  "$tandem" explain a.tdm --kernel=matmul_add_relu_9
+
+# Where time goes.
+expect 0 'is predicted to take .*; nothing was measured' \
+  "$tandem" explain a.tdm --why-slow
+has 'by moving bytes' 'by starting kernels' ' is in [0-9]+ launch(es)? of '
+
+# Fusion, asked of its own code.
+expect 0 'relu at mlp.mlir:34:11 and matmul at mlp.mlir:35:11 are in two kernels: each has a product, a convolution' \
+  "$tandem" explain "$model" --why-not-fused=34:11,matmul@35:11
+expect 0 'matmul at mlp.mlir:33:11 and relu at mlp.mlir:34:11 are in one kernel' \
+  "$tandem" explain "$model" --why-not-fused=matmul@33:11,34:11
+expect 2 "no op '34:1' \(did you mean '.*'\?\)|no op '34:1'; known are" \
+  "$tandem" explain "$model" --why-not-fused=34:1,35:11
+expect 2 'has no effect on an artifact, whose kernels are formed' \
+  "$tandem" explain a.tdm --why-not-fused=34:11,35:11
+expect 2 'with two ops, but got' "$tandem" explain "$model" --why-not-fused=a
+
+# As JSON, the same twice; one question at a time.
+"$tandem" explain a.tdm --why-slow --json >one.json
+"$tandem" explain a.tdm --why-slow --json >two.json
+cmp one.json two.json || fail 'two answers differ'
+expect 0 '"version": 1,' cat one.json
+expect 2 '' "$tandem" explain a.tdm
+expect 2 'expected either --value.* but got --kernel and --why-slow' \
+  "$tandem" explain a.tdm --why-slow --kernel=1
+
+# What is printed has no controls.
+hostile='<\/script><img src=x onerror=alert(1)>'
+escape=$'\x1b[31m.mlir'
+sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >"$escape"
+for question in '--value=</script><img src=x onerror=alert(1)>' --why-slow \
+  --why-saved=relu.0 --kernel=1 --why-not-fused=34:11,35:11; do
+  expect 0 '' "$tandem" explain "$escape" "$question"
+  ! grep -q $'\x1b' <<<"$out" || fail "$question: a name reaches the terminal"
+done
+expect 2 '' "$tandem" explain a.tdm --value=$'\x1b[31m'
+! grep -q $'\x1b' <<<"$out" || fail 'a question reaches the terminal'
+finish

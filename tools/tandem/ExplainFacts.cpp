@@ -1,0 +1,469 @@
+//===- ExplainFacts.cpp - questions about one compilation -----------------===//
+#include "tools/tandem/ExplainFacts.h"
+
+#include "runtime/artifact/NearestName.h"
+#include "runtime/artifact/Text.h"
+#include "tools/commands/Print.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+using namespace tandem;
+using namespace tandem::commands;
+using artifact::inQuotes;
+using Json = nlohmann::ordered_json;
+
+/// How many names are listed of many.
+static constexpr size_t kFew = 5;
+
+static std::string percent(double part) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", part * 100);
+  return text;
+}
+
+/// "1 launch", "3 launches".
+static std::string things(size_t count, const std::string &one,
+                          const std::string &many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+/// "'a', 'b' and 3 more".
+static std::string few(const std::vector<std::string> &names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kFew); ++i)
+    text += (i ? ", " : "") + inQuotes(names[i]);
+  if (names.size() > kFew)
+    text += " and " + std::to_string(names.size() - kFew) + " more";
+  return text;
+}
+
+static Status unknown(const std::string &what, const std::string &name,
+                      const std::vector<std::string> &known) {
+  std::vector<std::string_view> views(known.begin(), known.end());
+  std::string message = "there is no " + what + " " + inQuotes(name);
+  std::string nearest(nearestName(name, views));
+  if (!nearest.empty())
+    return Status::usage(message + " (did you mean " + inQuotes(nearest) +
+                         "?)");
+  // A part of a name is near, too.
+  std::vector<std::string> parts;
+  for (const std::string &one : known)
+    if (one.find(name) != std::string::npos)
+      parts.push_back(one);
+  return Status::usage(message + (parts.empty()
+                                      ? "; known are " + few(known)
+                                      : "; near it are " + few(parts)));
+}
+
+Json Explainer::finish(Json facts) {
+  Json answer = {{"target", view.targetText()}, {"sentences", sentences}};
+  answer["facts"] = std::move(facts);
+  sentences.clear();
+  return answer;
+}
+
+/// The launches of a program that have the buffer of a slot among `reads` or
+/// `writes`; "argument" or "result".
+static std::vector<size_t> launchesOf(const Json &program,
+                                      const std::string &place, size_t index,
+                                      const char *access) {
+  std::vector<size_t> found;
+  const Json &launches = program["launches"];
+  for (size_t i = 0; i < launches.size(); ++i)
+    for (const Json &at : launches[i][access]) {
+      const Json &buffer =
+          program["buffers"]
+                 [launches[i]["buffers"][at.get<size_t>()].get<size_t>()];
+      if (buffer["in"] == place && buffer["index"] == index) {
+        found.push_back(i);
+        break;
+      }
+    }
+  return found;
+}
+
+static std::vector<std::string> namesOf(const FactsView &view,
+                                        const Json &program,
+                                        const std::vector<size_t> &launches) {
+  std::vector<std::string> names;
+  for (size_t i : launches) {
+    const Json &launch = program["launches"][i];
+    std::string name =
+        launch.contains("kernel")
+            ? textAt(view.manifest()["kernels"][launch["kernel"].get<size_t>()],
+                     "symbol")
+        : launch.contains("collective") ? textAt(launch["collective"], "op")
+                                        : "copy";
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  }
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// A value
+//===----------------------------------------------------------------------===//
+
+/// Which kernels of which programs read and write it.
+void Explainer::sayUses(const std::string &role, const std::string &name) {
+  for (const FactsView::Program &program : view.programs()) {
+    const Json &json = *program.program;
+    std::string in = "in " + inQuotes(program.name) +
+                     (program.size.empty() ? "" : " (" + program.size + ")");
+    const Json &arguments = json["arguments"];
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i]["name"] != name || arguments[i]["role"] != role)
+        continue;
+      auto readers = launchesOf(json, "argument", i, "reads");
+      if (!readers.empty())
+        say(in + " " + things(readers.size(), "launch reads", "launches read") +
+            " it: " + few(namesOf(view, json, readers)));
+      auto writers = launchesOf(json, "argument", i, "writes");
+      if (!writers.empty())
+        say(in + " " +
+            things(writers.size(), "launch writes", "launches write") +
+            " its storage: " + few(namesOf(view, json, writers)));
+    }
+    const Json &results = json["results"];
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Json &slot = results[i];
+      std::string where = textAt(slot, "where");
+      std::string by = where.empty() ? "" : ", by " + where;
+      if (slot["name"] != name)
+        continue;
+      if (slot["role"] == "update")
+        say(in + " it gets a new value" + by + ", " +
+            (slot.value("in_place", false)
+                 ? "in its own storage"
+                 : "which is copied to it when the program ends"));
+      else if (slot["role"] == "grad")
+        say(in + " its gradient is computed" + by);
+      else if (slot["role"] == role)
+        say(in + " it is written by " +
+            few(namesOf(view, json, launchesOf(json, "result", i, "writes"))));
+    }
+  }
+}
+
+/// All that can be asked about by name.
+static std::vector<std::string> valueNames(const FactsView &view) {
+  std::vector<std::string> names;
+  for (const Json &value : view.manifest()["values"])
+    names.push_back(value["name"]);
+  if (const FactsView::Program *forward = view.find("forward"))
+    for (const Json &slot : (*forward->program)["results"])
+      if (slot["role"] == "saved")
+        names.push_back(slot["name"]);
+  return names;
+}
+
+Result<Json> Explainer::value(const std::string &name) {
+  Json facts = Json::array();
+  for (const Json &value : view.manifest()["values"]) {
+    if (value["name"] != name)
+      continue;
+    std::string role = value["role"];
+    std::string sentence = inQuotes(name) + " is a value of role " + role +
+                           ": " + typeOf(value) + ", " +
+                           bytesText(bytesOf(value));
+    if (value.value("requires_grad", false))
+      sentence += "; it requires a gradient";
+    say(sentence);
+    if (value.contains("init"))
+      say("it begins as " +
+          artifact::printable(value["init"].dump(
+              -1, ' ', false, Json::error_handler_t::replace)));
+    else if (role == "param" || role == "state")
+      say("it has no initial value: --params gives it");
+    sayUses(role, name);
+    facts.push_back(value);
+  }
+  Json saved;
+  if (saySaved(name, saved))
+    facts.push_back(std::move(saved));
+  if (facts.empty())
+    return unknown("value", name, valueNames(view));
+  return finish(std::move(facts));
+}
+
+//===----------------------------------------------------------------------===//
+// What is saved
+//===----------------------------------------------------------------------===//
+
+bool Explainer::saySaved(const std::string &name, Json &facts) {
+  const FactsView::Program *forward = view.find("forward");
+  const FactsView::Program *backward = view.find("backward");
+  if (!forward)
+    return false;
+  const Json *slot = nullptr;
+  for (const Json &one : (*forward->program)["results"])
+    if (one["role"] == "saved" && one["name"] == name)
+      slot = &one;
+  if (!slot)
+    return false;
+  facts = {{"slot", *slot}};
+  const Json &partition = view.partition(0);
+  Json about;
+  if (partition.is_object())
+    for (const Json &one : partition["saved"])
+      if (one["name"] == name)
+        about = one;
+  std::string sentence = inQuotes(name) +
+                         " is saved for the backward: " + typeOf(*slot) + ", " +
+                         bytesText(bytesOf(*slot));
+  if (slot->contains("alias"))
+    sentence += ", which are those of the output " +
+                inQuotes(textAt((*slot)["alias"], "output")) +
+                ", so it costs no memory";
+  if (slot->value("host", false))
+    sentence += ", in the host's memory";
+  say(sentence);
+  if (std::string reason = textAt(*slot, "reason"); !reason.empty())
+    say("the reason of the partition: " + artifact::printable(reason));
+  if (about.is_object()) {
+    facts["partition"] = about;
+    say("the op that makes it is " +
+        artifact::printable(opName(about["op"]) + " at " +
+                            textAt(about, "where")) +
+        "; making it again is predicted to take " +
+        secondsText(about["seconds"]));
+  }
+  if (!backward)
+    return true;
+  const Json &arguments = (*backward->program)["arguments"];
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i]["role"] == "saved" && arguments[i]["name"] == name) {
+      auto readers = launchesOf(*backward->program, "argument", i, "reads");
+      auto names = namesOf(view, *backward->program, readers);
+      facts["readers"] = names;
+      say("the backward reads it in " +
+          (names.empty() ? "no launch" : few(names)));
+    }
+  return true;
+}
+
+Result<Json> Explainer::whySaved(const std::string &name) {
+  Json facts;
+  if (saySaved(name, facts))
+    return finish(std::move(facts));
+  if (!view.find("backward"))
+    return Status::usage("nothing is saved: there is no backward");
+  for (const Json &value : view.manifest()["values"])
+    if (value["name"] == name) {
+      say(inQuotes(name) + " is not saved: it is a value of role " +
+          textAt(value, "role") +
+          (value["role"] == "output"
+               ? ", which the forward gives out"
+               : ", which the backward reads itself where it needs it"));
+      return finish({{"value", value}});
+    }
+  // An op that is computed again has no name but its place.
+  Json repeated = Json::array();
+  if (const Json &partition = view.partition(0); partition.is_object())
+    for (const Json &op : partition["repeated"]) {
+      std::string place = textAt(op, "where");
+      if (place == name || place.ends_with(":" + name) ||
+          opName(op["op"]) == name) {
+        say(artifact::printable(opName(op["op"]) + " at " + place) +
+            " is not saved: the backward runs it again, in " +
+            secondsText(op["seconds"]) + " (predicted), because " +
+            artifact::printable(textAt(op, "reason")));
+        repeated.push_back(op);
+      }
+    }
+  if (repeated.empty()) {
+    std::vector<std::string> names;
+    for (const Json &slot : (*view.find("forward")->program)["results"])
+      if (slot["role"] == "saved")
+        names.push_back(slot["name"]);
+    return unknown("saved value", name, names);
+  }
+  return finish({{"repeated", std::move(repeated)}});
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and time
+//===----------------------------------------------------------------------===//
+
+/// "1.25 GFLOP", "64 FLOP".
+static std::string flopText(double flops) {
+  return countText(flops) + (flops < 1000 ? " FLOP" : "FLOP");
+}
+
+/// What bounds a kernel, in numbers of the machine that predictions reckon
+/// with.
+static std::string boundText(const Json &kernel, const Json &cost,
+                             const Json &machine) {
+  double flops = kernel["flops"], bytes = kernel["bytes"];
+  std::string bound = cost["bound"];
+  if (bound == "launch")
+    return "starting it takes longer than what it computes";
+  if (bound == "memory")
+    return "it moves " + bytesText(static_cast<int64_t>(bytes)) +
+           ", which takes longer than its " + flopText(flops) +
+           ": the machine moves " + bytesText(machine["bytes"].get<double>()) +
+           " in a second";
+  return "its " + flopText(flops) + " take longer than moving its " +
+         bytesText(static_cast<int64_t>(bytes));
+}
+
+Result<Json> Explainer::kernel(const std::string &name) {
+  const Json &kernels = view.manifest()["kernels"];
+  size_t number = kernels.size();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    names.push_back(kernels[i]["symbol"]);
+    if (names.back() == name || std::to_string(i) == name)
+      number = i;
+  }
+  if (number == kernels.size())
+    return unknown("kernel", name, names);
+  const Json &kernel = kernels[number];
+  const Json &cost = view.summary()["kernels"][number];
+  std::string ops;
+  for (const Json &op : kernel["ops"])
+    ops += (ops.empty() ? "" : ", ") + opName(op);
+  say(inQuotes(names[number]) + " is of the class " + textAt(kernel, "class") +
+      (kernel.contains("summary")
+           ? ", its most work: " +
+                 artifact::printable(textAt(kernel, "summary"))
+           : "") +
+      "; fused in it are " + artifact::printable(ops));
+  say("a launch is predicted to take " + secondsText(cost["seconds"]) + ": " +
+      boundText(kernel, cost, view.summary()["machine"]));
+  Json facts = {{"number", number}, {"kernel", kernel}, {"cost", cost}};
+  std::set<std::string> schedules;
+  Json uses = Json::array();
+  for (const FactsView::Program &program : view.programs()) {
+    const Json &launches = (*program.program)["launches"];
+    size_t count = 0;
+    std::set<std::string> places;
+    for (size_t i = 0; i < launches.size(); ++i) {
+      if (!launches[i].contains("kernel") || launches[i]["kernel"] != number)
+        continue;
+      ++count;
+      const Json &planned = program.launch(i);
+      if (!planned.is_object())
+        continue;
+      std::string place = textAt(planned, "path"),
+                  at = textAt(planned, "where");
+      place += (place.empty() || at.empty() ? "" : " at ") + at;
+      if (planned.contains("gradient_of"))
+        place =
+            "the gradient of " + textAt(planned, "gradient_of") + ", " + place;
+      if (!place.empty())
+        places.insert(place);
+      if (planned.contains("schedule"))
+        schedules.insert(textAt(planned, "schedule"));
+    }
+    if (!count)
+      continue;
+    double part = static_cast<double>(count) * cost["seconds"].get<double>();
+    double whole = (*program.summary)["seconds"];
+    std::string sentence = inQuotes(program.name) + " launches it " +
+                           things(count, "time", "times") + ": " +
+                           secondsText(part);
+    if (whole > 0)
+      sentence += ", " + percent(part / whole) + " of its predicted time";
+    if (!places.empty())
+      sentence += "; from " +
+                  few(std::vector<std::string>(places.begin(), places.end()));
+    say(sentence);
+    uses.push_back({{"program", program.name},
+                    {"size", program.size},
+                    {"launches", count},
+                    {"seconds", part}});
+  }
+  facts["programs"] = std::move(uses);
+  for (const std::string &schedule : schedules)
+    say("its schedule: " + artifact::printable(schedule));
+  if (!view.isPlanned())
+    say("an artifact does not say where in the model its ops are from, nor how "
+        "it was cut: ask the model");
+  else
+    say("'tandem inspect MODEL --methods' has the other methods and what they "
+        "are expected to take");
+  return finish(std::move(facts));
+}
+
+/// The kernels that take most, and how many are small.
+void Explainer::sayKernels(
+    const std::vector<const FactsView::Program *> &programs, double seconds,
+    Json &facts) {
+  std::map<size_t, size_t> counts;
+  for (const FactsView::Program *program : programs)
+    for (const Json &launch : (*program->program)["launches"])
+      if (launch.contains("kernel"))
+        ++counts[launch["kernel"].get<size_t>()];
+  std::vector<std::pair<double, size_t>> order;
+  for (const auto &[number, count] : counts)
+    order.emplace_back(
+        -static_cast<double>(count) *
+            view.summary()["kernels"][number]["seconds"].get<double>(),
+        number);
+  std::sort(order.begin(), order.end());
+  facts["kernels"] = Json::array();
+  for (size_t i = 0; i < std::min(order.size(), kFew); ++i) {
+    auto [negative, number] = order[i];
+    const Json &kernel = view.manifest()["kernels"][number];
+    const Json &cost = view.summary()["kernels"][number];
+    say(percent(-negative / seconds) + " is in " +
+        things(counts[number], "launch", "launches") + " of " +
+        inQuotes(textAt(kernel, "symbol")) +
+        (kernel.contains("summary")
+             ? " (" + artifact::printable(textAt(kernel, "summary")) + ")"
+             : "") +
+        ": " + boundText(kernel, cost, view.summary()["machine"]));
+    facts["kernels"].push_back({{"symbol", kernel["symbol"]},
+                                {"launches", counts[number]},
+                                {"seconds", -negative},
+                                {"bound", cost["bound"]}});
+  }
+}
+
+Json Explainer::whySlow() {
+  auto programs = view.stepPrograms();
+  double seconds = 0;
+  std::map<std::string, double> bounds;
+  std::string names;
+  int64_t others = 0;
+  for (const FactsView::Program *program : programs) {
+    const Json &summary = *program->summary;
+    seconds += summary["seconds"].get<double>();
+    for (const char *key : {"arithmetic", "memory", "launch"})
+      bounds[key] += summary[key].get<double>();
+    others += summary["copies"].get<int64_t>() +
+              summary["collectives"].get<int64_t>();
+    names += (names.empty() ? "" : " and ") + inQuotes(program->name);
+  }
+  Json facts = {{"seconds", seconds}, {"bounds", bounds}};
+  say(names + " is predicted to take " + secondsText(seconds) + " on " +
+      artifact::printable(textAt(view.summary()["machine"], "name")) +
+      ", one kernel after the other; nothing was measured");
+  if (seconds <= 0)
+    return finish(std::move(facts));
+  say(percent(bounds["memory"] / seconds) +
+      " is in kernels bound by moving bytes, " +
+      percent(bounds["arithmetic"] / seconds) + " by arithmetic, " +
+      percent(bounds["launch"] / seconds) + " by starting kernels");
+  sayKernels(programs, seconds, facts);
+  if (const Json &partition = view.partition(0); partition.is_object()) {
+    double again = 0;
+    for (const Json &op : partition["repeated"])
+      again += op["seconds"].get<double>();
+    size_t count = partition["repeated"].size();
+    facts["repeated"] = {{"ops", count}, {"seconds", again}};
+    if (count)
+      say("the backward computes " + things(count, "op", "ops") +
+          " of the forward again, which is predicted to take " +
+          secondsText(again));
+  }
+  if (others)
+    say(std::to_string(others) +
+        " collectives and copies are in no prediction here: 'tandem simulate' "
+        "has them");
+  say("'tandem-run bench X.tdm --kernels' measures");
+  return finish(std::move(facts));
+}

@@ -1,0 +1,22 @@
+//===- ExplainFused.h - why two ops of a model are not in one kernel ------===//
+#ifndef TANDEM_TOOLS_TANDEM_EXPLAINFUSED_H
+#define TANDEM_TOOLS_TANDEM_EXPLAINFUSED_H
+
+#include "compiler/Compile.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::commands {
+
+/// Returns an answer (ExplainFacts.h) for each target about ops `a` and `b` of
+/// the model: each is a path, "LINE:COLUMN", or "OP@LINE:COLUMN" (a path or a
+/// place behind the @). What fusion did is asked of the pass's own code
+/// (passes/plan/ExplainFusion.h). Fails with Usage if there is no such op.
+Result<nlohmann::ordered_json> explainFused(const std::string &path,
+                                            CompileOptions options,
+                                            const std::string &a,
+                                            const std::string &b);
+
+} // namespace tandem::commands
+
+#endif
