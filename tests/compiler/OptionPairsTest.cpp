@@ -27,6 +27,7 @@ TEST(OptionPairs, DiffTakesOrRefusesThemAsTheTableSays) {
 }
 TEST(OptionPairs, ProfileTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(profileCommand()), 1000);
+}
 TEST(OptionPairs, ExplainTakesOrRefusesThemAsTheTableSays) {
   EXPECT_GT(checkAllPairs(explainCommand()), 1000);
 }

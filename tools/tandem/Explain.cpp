@@ -7,6 +7,7 @@
 
 #include "runtime/artifact/Text.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace tandem;
@@ -65,6 +66,12 @@ void ExplainOptions::declare(OptionTable &table) {
   size_t own = table.options().size();
   table.groupOf("compile");
   flags.declare(table);
+  // `--value=INPUT=VALUE` of a model in ONNX has the name of a question. A
+  // model that needs it is compiled to an artifact first.
+  auto &options = table.options();
+  options.erase(
+      std::find_if(options.begin() + static_cast<ptrdiff_t>(own), options.end(),
+                   [](const Option &one) { return one.name == "value"; }));
   for (size_t i = own; i < table.options().size(); ++i)
     if (Option &option = table.options()[i]; option.name != "force")
       option.notFor(".tdm", "an artifact, which is compiled");

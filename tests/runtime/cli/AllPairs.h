@@ -108,9 +108,11 @@ public:
           pairs.emplace_back(one.option->written(), file);
       }
     for (const OptionTable::Choice &choice : table.choices())
-      if (choice.isExclusive && has(choice.names[0]) && has(choice.names[1]))
-        pairs.emplace_back(table.find(choice.names[0])->written(),
-                           table.find(choice.names[1])->written());
+      for (size_t i = 0; choice.isExclusive && i < choice.names.size(); ++i)
+        for (size_t j = 0; j < i; ++j)
+          if (has(choice.names[i]) && has(choice.names[j]))
+            pairs.emplace_back(table.find(choice.names[i])->written(),
+                               table.find(choice.names[j])->written());
     return pairs;
   }
 
