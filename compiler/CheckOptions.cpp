@@ -252,41 +252,58 @@ Status tandem::checkOptions(const CompileOptions &options) {
   return Status::usage(llvm::join(wrong, "; "));
 }
 
+/// Calls `visit(phase, option, member)` for each option that acts in one phase
+/// alone.
+template <typename Visit> static void visitPhaseOptions(Visit visit) {
+  using O = CompileOptions;
+  visit("joint", "--loss", &O::loss);
+  visit("joint", "--freeze", &O::freeze);
+  visit("joint", "--order", &O::order);
+  visit("joint", "--inference", &O::inference);
+  visit("joint", "--batch-norm", &O::batchNorm);
+  visit("joint", "--lora", &O::lora);
+  visit("joint", "--amp", &O::amp);
+  visit("joint", "--precision", &O::precision);
+  visit("optimize", "--mesh", &O::mesh);
+  visit("optimize", "--parallel", &O::parallel);
+  visit("optimize", "--shard", &O::shard);
+  visit("partition", "--partition", &O::partition);
+  visit("partition", "--memory-budget", &O::memoryBudget);
+  visit("partition", "--optimizer", &O::optimizer);
+  visit("partition", "--clip", &O::clip);
+  visit("partition", "--loss-scale", &O::lossScale);
+  visit("partition", "--accumulate", &O::accumulate);
+  visit("partition", "--group", &O::groups);
+  visit("partition", "--lr-schedule", &O::lrSchedule);
+  visit("partition", "--ema", &O::ema);
+  visit("partition", "--swa", &O::swa);
+  visit("partition", "--prepare", &O::prepare);
+}
+
+CompileOptions tandem::withoutDone(const CompileOptions &options,
+                                   ModuleOp module) {
+  const CompileOptions none;
+  CompileOptions left = options;
+  visitPhaseOptions([&](StringRef phase, StringRef, auto member) {
+    if (phaseReached(module) >= *phaseNumber(phase))
+      left.*member = none.*member;
+  });
+  return left;
+}
+
 /// Fails if the module has been through the phase in which an option acts.
 static Status checkInTime(ModuleOp module, const CompileOptions &options) {
-  struct {
-    bool isGiven;
-    StringRef phase, option;
-  } all[] = {{!options.loss.empty(), "joint", "--loss"},
-             {!options.freeze.empty(), "joint", "--freeze"},
-             {options.order != 1, "joint", "--order"},
-             {options.inference, "joint", "--inference"},
-             {!options.batchNorm.empty(), "joint", "--batch-norm"},
-             {!options.lora.empty(), "joint", "--lora"},
-             {!options.amp.empty(), "joint", "--amp"},
-             {!options.precision.empty(), "joint", "--precision"},
-             {!options.mesh.empty(), "optimize", "--mesh"},
-             {!options.parallel.empty(), "optimize", "--parallel"},
-             {!options.shard.empty(), "optimize", "--shard"},
-             {!options.partition.empty(), "partition", "--partition"},
-             {!options.memoryBudget.empty(), "partition", "--memory-budget"},
-             {!options.optimizer.empty(), "partition", "--optimizer"},
-             {!options.clip.empty(), "partition", "--clip"},
-             {!options.lossScale.empty(), "partition", "--loss-scale"},
-             {options.accumulate, "partition", "--accumulate"},
-             {!options.groups.empty(), "partition", "--group"},
-             {!options.lrSchedule.empty(), "partition", "--lr-schedule"},
-             {!options.ema.empty(), "partition", "--ema"},
-             {!options.swa.empty(), "partition", "--swa"},
-             {options.prepare, "partition", "--prepare"}};
+  const CompileOptions none;
   std::vector<std::string> wrong;
-  for (const auto &[isGiven, phase, option] : all)
-    if (isGiven && phaseReached(module) >= *phaseNumber(phase))
+  visitPhaseOptions([&](StringRef phase, StringRef option, auto member) {
+    if (options.*member != none.*member &&
+        phaseReached(module) >= *phaseNumber(phase))
       wrong.push_back(
           (option + " has no effect on a module that is past " +
            (module->hasAttr(kWithinAttr) ? "the beginning of '" : "'") + phase +
            "'; this one is at " + placeOf(module))
               .str());
+  });
   return wrong.empty() ? Status::success()
                        : Status::usage(llvm::join(wrong, "; "));
 }

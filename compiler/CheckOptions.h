@@ -26,6 +26,11 @@ llvm::SmallVector<TargetOption> targetOptions(const CompileOptions &options);
 /// the loss is none of its outputs.
 Status checkAgainstModule(mlir::ModuleOp module, const CompileOptions &options);
 
+/// Returns the options but for those that acted in a phase which the module has
+/// been through, for whoever compiles in several calls.
+CompileOptions withoutDone(const CompileOptions &options,
+                           mlir::ModuleOp module);
+
 /// Fails if a group of params has no member in the whole graph, which is about
 /// to be cut into stages.
 Status checkGroups(mlir::ModuleOp whole, const CompileOptions &options);

@@ -13,6 +13,10 @@ done
 # A loss that is named was refused, as without effect past 'joint'.
 # Options that act before the gradient were refused, as if they came too late.
 expect 0 'gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" --amp=bf16
+# Other options that act while the model is differentiated; adapters are none of the model.
+expect 0 '5 gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" --freeze=fc1.w
+expect 3 '^tandem: error: --lora: .* has no adapters' \
+  "$bin/tandem" check "$2/digits/mlp.mlir" --lora=fc1.w:rank=2
 expect 0 'gradients checked' "$bin/tandem" check "$2/digits/mlp.mlir" \
   --loss=loss
 expect 2 "no output 'los' \(did you mean 'loss'" "$bin/tandem" check \

@@ -1,5 +1,6 @@
 //===- CheckModel.cpp - the gradients of a model, three ways --------------===//
 #include "tools/tandem/CheckModel.h"
+#include "compiler/CheckOptions.h"
 #include "compiler/PassSteps.h"
 #include "compiler/Phases.h"
 #include "ir/Ops.h"
@@ -411,26 +412,22 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
   if (!module)
     return session.status();
   const CompileOptions &options = session.options();
+  if (!options.lora.empty())
+    return Status::unsupported(
+        "--lora: gradients are compared with those of the model as it is "
+        "written, which has no adapters; check it without them");
   Stages stages;
-  auto phases = [&](const char *stop) {
-    CompileOptions part = options;
+  auto phases = [&](CompileOptions part, const char *stop) {
     part.stopAfter = stop;
-    // What acts in an earlier part is done, and would have no effect.
-    if (phaseReached(*module) >= *phaseNumber("joint")) {
-      part.loss.clear();
-      part.amp.clear();
-      part.precision.clear();
-      part.order = 1;
-    }
     return runPhases(*module, part, session.times());
   };
-  if (Status s = phases("functionalize"); !s)
+  if (Status s = phases(options, "functionalize"); !s)
     return std::move(s).in(path);
   stages.graph = module->clone();
-  if (Status s = phases("joint"); !s)
+  if (Status s = phases(withoutDone(options, *module), "joint"); !s)
     return std::move(s).in(path);
   stages.joint = module->clone();
-  if (Status s = phases("lower"); !s)
+  if (Status s = phases(withoutDone(options, *module), "lower"); !s)
     return std::move(s).in(path);
   auto writer = emitArtifact(*module, options, session.times());
   if (!writer)
