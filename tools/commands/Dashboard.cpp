@@ -7,6 +7,8 @@
 
 #include <charconv>
 #include <csignal>
+#include <new>
+#include <system_error>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -48,8 +50,21 @@ Result<std::unique_ptr<Dashboard>> Dashboard::open(const std::string &address,
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  made->thread_ = std::thread([dashboard = made.get()] { dashboard->serve(); });
+  Status started;
+  try {
+    made->thread_ = std::thread([dashboard = made.get()] {
+      try {
+        dashboard->serve();
+      } catch (const std::bad_alloc &) { // the training goes on without a page
+      }
+    });
+  } catch (const std::system_error &error) {
+    started = Status::failed(
+        std::string("--dashboard: cannot start a thread: ") + error.what());
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started)
+    return started;
   return made;
 }
 

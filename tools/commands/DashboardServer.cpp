@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace tandem;
@@ -28,6 +29,7 @@ static constexpr std::string_view script =
 static constexpr size_t kMostClients = 16, kMostRequest = 8 << 10,
                         kMostUnsent = 1 << 20;
 static constexpr std::chrono::seconds kMostTime{5};
+static constexpr std::chrono::milliseconds kPause{200};
 
 static Result<std::string> newToken() {
   unsigned char bytes[16];
@@ -99,8 +101,13 @@ void DashboardServer::accept() {
   for (;;) {
     int socket =
         ::accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0)
+    if (socket < 0) {
+      // Who waits stays in the queue: poll would return at once, again and
+      // again.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+        std::this_thread::sleep_for(kPause);
       return;
+    }
     if (clients_.size() >= kMostClients) {
       ::close(socket);
       continue;
