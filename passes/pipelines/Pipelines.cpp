@@ -202,11 +202,11 @@ void tandem::addLowerToCpuPasses(OpPassManager &passes) {
   code.addPass(createConvertVectorToLLVMPass());
   code.addPass(createConvertMathToLLVMPass());
   code.addPass(createConvertMathToLibmPass());
-  // At once: a pass for each would walk, and cast, all of the code each time.
-  ConvertToLLVMPassOptions rest;
-  rest.filterDialects = {"ub", "arith", "index", "memref", "cf"};
-  rest.allowPatternRollback = false;
-  code.addPass(createConvertToLLVMPass(rest));
+  code.addPass(createUBToLLVMConversionPass());
+  code.addPass(createArithToLLVMConversionPass());
+  code.addPass(createConvertIndexToLLVMPass());
+  code.addPass(createFinalizeMemRefToLLVMConversionPass());
+  code.addPass(createConvertControlFlowToLLVMPass());
   // Memrefs, all of static shapes, are bare pointers.
   ConvertFuncToLLVMPassOptions functions;
   functions.useBarePtrCallConv = true;
