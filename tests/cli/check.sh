@@ -122,4 +122,28 @@ cat >zero.json <<'EOF'
  "outputs": [{"name": "loss", "value": "loss"}]}
 EOF
 expect 0 '^b +[0-9.]+e-1[0-9] ' "$bin/tandem" check zero.json
+
+# Indices are drawn from the range that follows from the table, and masks are both: all were
+# zero where the model stated no range, and one row of a table was checked.
+cat >drawn.json <<'EOF'
+{"format": "tandem-graph", "version": 1, "name": "drawn",
+ "inputs": [{"name": "ids", "type": "i64", "shape": [4, 32]}, {"name": "mask", "type": "i64", "shape": [4, 32]}],
+ "params": [{"name": "w", "type": "f32", "shape": [], "init": {"kind": "constant", "value": 1.0}},
+            {"name": "m", "type": "f32", "shape": [], "init": {"kind": "constant", "value": 1.0}},
+            {"name": "table", "type": "f32", "shape": [256, 4], "init": {"kind": "uniform", "low": -1.0, "high": 1.0}}],
+ "nodes": [{"op": "cast", "type": "f32", "inputs": ["ids"], "outputs": ["f"]},
+           {"op": "cast", "type": "f32", "inputs": ["mask"], "outputs": ["g"]},
+           {"op": "reduce_sum", "inputs": ["f"], "outputs": ["s"], "attributes": {"dims": [0, 1]}},
+           {"op": "reduce_sum", "inputs": ["g"], "outputs": ["t"], "attributes": {"dims": [0, 1]}},
+           {"op": "mul", "inputs": ["s", "w"], "outputs": ["a"]},
+           {"op": "mul", "inputs": ["t", "m"], "outputs": ["b"]},
+           {"op": "take", "inputs": ["table", "ids"], "outputs": ["e"]},
+           {"op": "mul", "inputs": ["e", "e"], "outputs": ["e2"]},
+           {"op": "reduce_sum", "inputs": ["e2"], "outputs": ["l"], "attributes": {"dims": [0, 1, 2]}},
+           {"op": "add", "inputs": ["a", "b"], "outputs": ["c"]},
+           {"op": "add", "inputs": ["c", "l"], "outputs": ["loss"]}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+EOF
+expect 0 '^w +1[0-9]{4} ' "$bin/tandem" check drawn.json
+grep -qE '^m +[5-7][0-9] ' <<<"$out" || fail "a mask of one value: $out"
 finish

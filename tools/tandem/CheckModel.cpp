@@ -176,14 +176,16 @@ Status Checker::drawArguments() {
     if (!tensor)
       return tensor.status();
     CounterStream stream(seed, runtime::streamOf("input " + name));
-    auto high = role.getProperty<IntegerAttr>(RoleAttr::kHigh);
+    // Of integers whose range nobody knows: masks and counts have both.
+    int64_t low = value->low.value_or(0), high = value->high.value_or(low + 2);
     auto type = cast<RankedTensorType>(graph.getArgumentTypes()[i]);
     Array array(type);
     for (int64_t k = 0; k < array.size(); ++k) {
       if (isa<FloatType>(type.getElementType()))
         array[k] = static_cast<float>(2.0 * stream.centered(k));
       else
-        array[k] = high ? std::floor(stream.unit(k) * high.getInt()) : 0.0;
+        array[k] = double(low) +
+                   std::floor(stream.unit(k) * (double(high) - double(low)));
     }
     auto draft = runtime::Tensor::empty(artifact::DType::F64, value->shape);
     if (!draft)
