@@ -64,23 +64,33 @@ Json Explainer::finish(Json facts) {
   return answer;
 }
 
-/// The launches of a program that have the buffer of a slot among `reads` or
-/// `writes`; "argument" or "result".
+/// True if the launch has the buffer of a slot ("argument" or "result") among
+/// its `reads` or `writes`.
+static bool touches(const Json &program, const Json &launch,
+                    const std::string &place, size_t index,
+                    const char *access) {
+  const Json &places = launch[access];
+  return std::any_of(places.begin(), places.end(), [&](const Json &at) {
+    const Json &buffer =
+        program["buffers"][launch["buffers"][at.get<size_t>()].get<size_t>()];
+    return buffer["in"] == place && buffer["index"] == index;
+  });
+}
+
+/// The launches that read an argument, until one writes another value to its
+/// buffer, or that write a slot.
 static std::vector<size_t> launchesOf(const Json &program,
                                       const std::string &place, size_t index,
-                                      const char *access) {
+                                      const std::string &access) {
   std::vector<size_t> found;
   const Json &launches = program["launches"];
-  for (size_t i = 0; i < launches.size(); ++i)
-    for (const Json &at : launches[i][access]) {
-      const Json &buffer =
-          program["buffers"]
-                 [launches[i]["buffers"][at.get<size_t>()].get<size_t>()];
-      if (buffer["in"] == place && buffer["index"] == index) {
-        found.push_back(i);
-        break;
-      }
-    }
+  for (size_t i = 0; i < launches.size(); ++i) {
+    if (touches(program, launches[i], place, index, access.c_str()))
+      found.push_back(i);
+    if (access == "reads" &&
+        touches(program, launches[i], place, index, "writes"))
+      break;
+  }
   return found;
 }
 

@@ -1,6 +1,7 @@
 //===- PrintProfile.cpp - what a profile found, for people ----------------===//
 #include "tools/tandem/ProfileFacts.h"
 
+#include "runtime/artifact/Text.h"
 #include "tools/commands/Print.h"
 
 #include <cstdio>
@@ -29,8 +30,8 @@ static void printPlaces(const Json &facts, const char *list, const char *key,
       break;
     std::string name = one[key];
     double forward = one["forward_seconds"], gradient = one["gradient_seconds"];
-    rows.push_back({name.empty() ? unknown : name, fixed(forward * 1e3, 4),
-                    fixed(gradient * 1e3, 4),
+    rows.push_back({name.empty() ? unknown : artifact::printable(name),
+                    fixed(forward * 1e3, 4), fixed(gradient * 1e3, 4),
                     percent(forward + gradient, facts["seconds"]["median"])});
   }
   std::printf("\n");
@@ -86,21 +87,22 @@ void commands::printProfile(const Json &facts) {
   }
   std::printf("\n");
   double step = facts["seconds"]["median"];
-  Rows rows = {{"program", facts["program"].get<std::string>() + " of " +
-                               facts["source"].get<std::string>()},
-               {"device", facts["device"].get<std::string>() + ", " +
-                              facts["code"].get<std::string>()},
-               {"calls", std::to_string(facts["calls"].get<size_t>())},
-               {"ms", milliseconds(step) + ", " + spread(facts["seconds"])},
-               {"not watched",
-                milliseconds(facts["unwatched_seconds"]["median"]) +
-                    " ms, watching takes " +
-                    fixed(100 * double(facts["overhead"]), 1) + "% by turns"},
-               {"in launches",
-                milliseconds(facts["launches_seconds"]["median"]) + " ms, " +
-                    percent(facts["launches_seconds"]["median"], step)},
-               {"in kernels", milliseconds(facts["kernels_seconds"]) +
-                                  " ms, each undisturbed (sum of medians)"}};
+  Rows rows = {
+      {"program", facts["program"].get<std::string>() + " of " +
+                      artifact::printable(facts["source"].get<std::string>())},
+      {"device", facts["device"].get<std::string>() + ", " +
+                     facts["code"].get<std::string>()},
+      {"calls", std::to_string(facts["calls"].get<size_t>())},
+      {"ms", milliseconds(step) + ", " + spread(facts["seconds"])},
+      {"not watched", milliseconds(facts["unwatched_seconds"]["median"]) +
+                          " ms, watching takes " +
+                          fixed(100 * double(facts["overhead"]), 1) +
+                          "% by turns"},
+      {"in launches", milliseconds(facts["launches_seconds"]["median"]) +
+                          " ms, " +
+                          percent(facts["launches_seconds"]["median"], step)},
+      {"in kernels", milliseconds(facts["kernels_seconds"]) +
+                         " ms, each undisturbed (sum of medians)"}};
   if (facts.contains("roof_seconds"))
     rows.push_back({"roofs", milliseconds(facts["roof_seconds"]) + " ms, " +
                                  percent(facts["roof_seconds"], step)});

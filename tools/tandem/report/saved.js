@@ -14,17 +14,23 @@ function savedRows() {
 }
 
 // For each saved argument of the backward, by its name, the launches that read
-// it.
+// it, until one writes another value to its buffer.
 function readersByName(backward) {
-  const readers = new Map();
-  for (const launch of backward ? backward.launches : [])
+  const readers = new Map(), overwritten = new Set();
+  const slotOf = (launch, at) => {
+    const buffer = backward.buffers[launch.buffers[at]];
+    const slot = buffer.in === 'argument' && backward.arguments[buffer.index];
+    return slot && slot.role === 'saved' ? slot.name : undefined;
+  };
+  for (const launch of backward ? backward.launches : []) {
     for (const at of launch.reads) {
-      const buffer = backward.buffers[launch.buffers[at]];
-      const slot = buffer.in === 'argument' && backward.arguments[buffer.index];
-      if (!slot || slot.role !== 'saved') continue;
-      const names = readers.get(slot.name) || new Set();
-      readers.set(slot.name, names.add(launchName(launch)));
+      const name = slotOf(launch, at);
+      if (name === undefined || overwritten.has(name)) continue;
+      const names = readers.get(name) || new Set();
+      readers.set(name, names.add(launchName(launch)));
     }
+    for (const at of launch.writes) overwritten.add(slotOf(launch, at));
+  }
   return readers;
 }
 
