@@ -161,7 +161,8 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
     ::umask(mask);
     mode = 0666 & ~mask;
   }
-  if (::fchmod(file.fd, mode) != 0)
+  // Where nobody may change permissions, as in a sandbox, it stays its owner's.
+  if (::fchmod(file.fd, mode) != 0 && errno != EPERM)
     return cannot("write", path, errno);
   return Result<AtomicFile>(std::move(file));
 }

@@ -11,7 +11,10 @@ import zlib
 SYSTEM = {"socket": (41, 2, 1, 0), "execve": (59, "path", 0, 0), "fork": (57,), "kill": (62, 1, 0), "ptrace": (101, 0), "io_uring_setup": (425, 1, "path"),
           "read": (257, -100, "path", 0), "create": (257, -100, "path", 0o101, 0o600), "empty": (257, -100, "path", 0o1000), "owner": (257, -100, "path", 0o101, 0o4755), "chmod": (90, "path", 0o777),
           "unlink": (87, "path"), "rename": (82, "path", "path"), "truncate": (76, "path", 0), "process": (56, 17), "x32": (0x40000000 + 41, 2, 1, 0),
-          "signals": (72, 0, 8, 1), "typed": (16, 0, 0x5412, "path"), "prlimit": (302, 1, 7, 0, "path")}
+          "signals": (72, 0, 8, 1), "typed": (16, 0, 0x5412, "path"),
+          "prlimit": (302, 1, 7, 0, "path"),
+          "neither": (257, -100, "path", 3), "permissions": (91, 0, 0o666), "handler": (13, 31, 0, "path", 8), "lease": (72, 0, 1024, 0),
+          "unnamed": (257, -100, "path", 0o20200002, 0o6777), "send": (1, 1500, "path", 3)}
 REGISTERS = [b"\x48\xbf", b"\x48\xbe", b"\x48\xba", b"\x49\xba"]  # rdi, rsi, rdx, r10 = 64 bits
 FROM_RBX = [b"\x48\x89\xdf", b"\x48\x89\xde", b"\x48\x89\xda", b"\x49\x89\xda"]
 

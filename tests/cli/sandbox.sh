@@ -40,12 +40,17 @@ for file in w.safetensors scores.npz said; do # scores are of the index
   cmp "plain/$file" "sandbox/$file" || fail "$file has other bytes with --sandbox"
 done
 expect 0 '' "$bin/tandem" train m.tdm "${data[@]}" --steps=1 --save=outs/t.safetensors --sandbox
+expect 0 '' "$run" train m.tdm "${data[@]}" --steps=9 --save=outs/k.safetensors --save-every=3 --keep=2 --sandbox
+[ -e outs/k-9.safetensors ] && [ -e outs/k-6.safetensors ] || fail "--keep: $(ls outs)"
 
 # --- what it is not for
 expect 2 '' "$run" bench m.tdm --sandbox --device=cuda
 expect 2 'would let the artifact write all of .*: expected outputs in a folder of their own' \
   "$run" train m.tdm "${data[@]}" --steps=1 --save="$HOME/w.safetensors" --sandbox
 expect 2 'would let the artifact write' "$run" train m.tdm "${data[@]}" --steps=1 --save="$work/w.safetensors" --sandbox
+account=$(getent passwd "$(id -u)" | cut -d: -f6)
+[ ! -d "$account" ] || expect 2 'would let the artifact write' \
+  env HOME=/nonexistent "$run" train m.tdm "${data[@]}" --steps=1 --save="$account/tandem-test.safetensors" --sandbox
 expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o ranks.tdm --optimizer=sgd:lr=0.1 --mesh=data=2 --parallel=ddp
 expect 3 'is for several, which need a network' "$run" bench ranks.tdm --sandbox
 
@@ -93,6 +98,24 @@ attack 1 'system call openat' owner "$work/outs/owner"
 attack 1 'system call fcntl' signals
 attack 1 'system call ioctl' typed x
 attack 1 'system call prlimit64' prlimit xxxxxxxxxxxxxxxx
+# Files that are named to be read are not changed, nor others that are opened for neither.
+attack 1 'system call openat' neither "$work/secret/s"
+attack 67 '' permissions
+attack 1 'system call openat' unnamed "$work/outs"
+attack 1 'system call fcntl' lease
+attack 1 'system call rt_sigaction' handler xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+# A connection that whoever started the process left open, under a large number.
+expect 0 '' python3 "$here/hostile.py" m.tdm h.tdm send abc
+for code in 66 67; do
+  option=()
+  [ $code = 66 ] || option=(--sandbox)
+  expect $code '' python3 -c 'import os, socket, sys
+ends = socket.socketpair()
+os.dup2(ends[0].fileno(), 1500)
+os.set_inheritable(ends[1].fileno(), True)
+os.execv(sys.argv[1], sys.argv[1:])' "$run" run h.tdm --input=x="@zero.npy" --input=labels="@labels.npy" --output=logits=@outs/o.npy \
+    --program=evaluate "${option[@]}"
+done
 attack 159 '' x32
 attack 159 '' int80
 open socket

@@ -86,10 +86,10 @@ constexpr int allowedCalls[] = {
     SYS_copy_file_range,
     SYS_sendfile,
     SYS_renameat,
+    SYS_linkat, // Landlock leaves it within a folder of outputs
     SYS_unlinkat,
     SYS_mkdirat,
     SYS_umask,
-    SYS_rt_sigaction,
     SYS_rt_sigprocmask,
     SYS_rt_sigreturn,
     SYS_rt_sigpending,
@@ -124,9 +124,6 @@ constexpr int allowedCalls[] = {
     SYS_get_robust_list,
     SYS_exit,
     SYS_exit_group,
-#ifdef SYS_renameat2
-    SYS_renameat2,
-#endif
 #ifdef SYS_faccessat2
     SYS_faccessat2,
 #endif
@@ -146,6 +143,7 @@ constexpr int allowedCalls[] = {
     SYS_poll,
     SYS_select,
     SYS_rename,
+    SYS_link,
     SYS_unlink,
     SYS_mkdir,
     SYS_getpgrp,
@@ -190,6 +188,7 @@ constexpr Named namedCalls[] = {
     {SYS_ioctl, "ioctl"},
     {SYS_fcntl, "fcntl"},
     {SYS_fchmodat, "fchmodat"},
+    {SYS_rt_sigaction, "rt_sigaction"},
     {SYS_fchownat, "fchownat"},
     {SYS_setxattr, "setxattr"},
     {SYS_mount, "mount"},
@@ -201,7 +200,6 @@ constexpr Named namedCalls[] = {
     {SYS_prlimit64, "prlimit64"},
     {SYS_shmget, "shmget"},
     {SYS_symlinkat, "symlinkat"},
-    {SYS_linkat, "linkat"},
     {SYS_utimensat, "utimensat"},
     {SYS_openat, "openat"},
     {SYS_truncate, "truncate"},
@@ -253,8 +251,10 @@ public:
   }
 
   /// `call` opens a file, by the flags in this argument and the mode behind it:
-  /// not one that is emptied and only read, since Landlock learned late that
-  /// this is a change; and it makes no file that runs with its owner's rights.
+  /// not one that is emptied and not written, since Landlock learned late that
+  /// this is a change; not one that is neither read nor written, of which
+  /// Landlock says nothing; and no file is made that runs with its owner's
+  /// rights.
   void opens(int call, unsigned flags) {
     auto test = [&](unsigned argument, uint32_t mask, uint32_t value,
                     uint32_t then) {
@@ -262,9 +262,10 @@ public:
       add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
       end(then);
     };
-    add(BPF_JMP | BPF_JEQ | BPF_K, uint32_t(call), 0, 3 * 4 + 1);
+    add(BPF_JMP | BPF_JEQ | BPF_K, uint32_t(call), 0, 4 * 4 + 1);
     test(flags, O_ACCMODE | O_TRUNC, O_RDONLY | O_TRUNC, refuse);
-    test(flags, O_CREAT, 0, allow);
+    test(flags, O_ACCMODE, O_ACCMODE, refuse);
+    test(flags, O_CREAT | (O_TMPFILE & ~O_DIRECTORY), 0, allow);
     test(flags + 1, asOwner, 0, allow);
     end(refuse);
   }
@@ -302,12 +303,22 @@ Filter filterOf(uint32_t process) {
   filter.where(SYS_tgkill, 0, ~0u, own);
   filter.where(SYS_prlimit64, 0, ~0u, itself);
   filter.where(SYS_sched_setaffinity, 0, ~0u, itself);
-  filter.where(SYS_fchmod, 1, asOwner, itself);
+  // Of any file that can be opened, also to read it alone: who writes a file
+  // makes it with the permissions that it is to have.
+  filter.always(SYS_fchmod, SECCOMP_RET_ERRNO | EPERM);
+  // What is said of a call that was refused is said by this process.
+  const uint32_t refusals[] = {SIGSYS};
+  filter.where(SYS_rt_sigaction, 0, ~0u, refusals, /*unless=*/true);
+#ifdef SYS_renameat2
+  filter.where(SYS_renameat2, 4, 4 /*RENAME_WHITEOUT: makes a device*/, itself);
+#endif
   // The width of a terminal, and whether it is one; not what is typed in it.
   const uint32_t asked[] = {TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIOCLEX};
   filter.where(SYS_ioctl, 1, ~0u, asked);
-  // Signals to the owner of a file, who may be another process.
-  const uint32_t owners[] = {F_SETOWN, 10 /*F_SETSIG*/, 15 /*F_SETOWN_EX*/};
+  // Signals to the owner of a file, who may be another process, and what makes
+  // others wait.
+  const uint32_t owners[] = {F_SETOWN, 10 /*F_SETSIG*/, 15 /*F_SETOWN_EX*/,
+                             1024 /*F_SETLEASE*/, 1026 /*F_NOTIFY*/};
   filter.where(SYS_fcntl, 1, ~0u, owners, /*unless=*/true);
   const uint32_t names[] = {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
                             0x53564d41 /*PR_SET_VMA*/};

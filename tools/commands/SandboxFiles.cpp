@@ -15,9 +15,11 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 namespace tandem::commands {
 namespace {
@@ -104,23 +106,37 @@ private:
   uint64_t handled_;
 };
 
+/// The user's home as the environment and as the system have it.
+std::vector<std::string> homes() {
+  std::vector<std::string> named;
+  if (const char *home = std::getenv("HOME"))
+    named.push_back(home);
+  if (const struct passwd *user = ::getpwuid(::getuid()); user && user->pw_dir)
+    named.push_back(user->pw_dir);
+  std::vector<std::string> found;
+  for (const std::string &home : named) {
+    std::error_code error;
+    auto own = std::filesystem::canonical(home, error);
+    if (!error)
+      found.push_back(own.string());
+  }
+  return found;
+}
+
 /// Fails if the folder holds the user's home: all that is started at the next
 /// login would be the artifact's to write.
 Status checkFolder(const std::string &output, const std::string &folder) {
-  const char *home = std::getenv("HOME");
-  std::error_code error;
-  auto own = std::filesystem::canonical(home && *home ? home : "/", error);
-  std::string below = own.string() + "/", at = folder;
-  if (error)
-    return Status::success();
-  if (!at.ends_with('/'))
-    at += '/';
-  if (!below.starts_with(at))
-    return Status::success();
-  return Status::usage("--sandbox: " + io::inQuotes(output) +
-                       " would let the artifact write all of " +
-                       io::inQuotes(folder) +
-                       ": expected outputs in a folder of their own");
+  std::string at = folder.ends_with('/') ? folder : folder + '/';
+  for (const std::string &home : homes())
+    if ((home + "/").starts_with(at))
+      return Status::usage("--sandbox: " + io::inQuotes(output) +
+                           " would let the artifact write all of " +
+                           io::inQuotes(folder) +
+                           ": expected outputs in a folder of their own");
+  if (at == "/")
+    return Status::usage("--sandbox: " + io::inQuotes(output) +
+                         " would let the artifact write every file");
+  return Status::success();
 }
 
 constexpr uint64_t toReplace =
