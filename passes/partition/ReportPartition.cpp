@@ -62,7 +62,7 @@ static std::string reasonFor(const JointView &view, const JointCosts &costs,
     return "it needs nothing large from memory";
   if (JointCosts::isWhole(op) || !JointCosts::isExact(op))
     return "its result takes memory that the budget has not";
-  return "a kernel of the backward takes it in";
+  return "a kernel of the backward is expected to take it in";
 }
 
 /// Says in the module what is saved and which ops the backward repeats, with

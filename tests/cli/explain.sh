@@ -29,7 +29,7 @@ expect 2 "no value 'zzzzzz'; known are " "$tandem" explain a.tdm --value=zzzzzz
 expect 0 "'relu.0' is saved for the backward: f32\[32, 128\], 16\.0 KiB" \
   "$tandem" explain a.tdm --why-saved=relu.0
 has 'the reason of the partition: the smallest cut goes through it' \
-  'the op that makes it is relu at mlp.mlir:34:11; making it again is predicted' \
+  'the op that makes it is relu at mlp.mlir:34:11; that op alone is predicted' \
   "the backward reads it in '"
 expect 0 "'logits', so it costs no memory" \
   "$tandem" explain a.tdm --why-saved=add.2

@@ -6,7 +6,7 @@
 // partition-joint-remarks.mlir.
 // QUIET-NOT: remark
 // CHECK: module @reported attributes {tandem.partition = {
-// CHECK-SAME: repeated = [{bytes = 64 : i64, op = "tandem.exp", reason = "a kernel of the backward takes it in", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
+// CHECK-SAME: repeated = [{bytes = 64 : i64, op = "tandem.exp", reason = "a kernel of the backward is expected to take it in", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
 // CHECK-SAME: saved = [{name = "matmul.0", op = "tandem.matmul", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
 // CHECK: func.func @joint
 // CHECK: tandem.saved = "it is large"
@@ -20,7 +20,7 @@ module @reported {
       attributes {tandem.saved_by = "me"} {
     // expected-remark@+1 {{saved the result of 'tandem.matmul' ('tensor<4x4xf32>', 64 bytes): it is large; making it again would take 1.0 us}}
     %m = tandem.matmul %x, %w {tandem.pass = "forward", tandem.saved = "it is large"} : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
-    // expected-remark@+1 {{'tandem.exp' is computed again in the backward, in 0.0 us: a kernel of the backward takes it in}}
+    // expected-remark@+1 {{'tandem.exp' is computed again in the backward, in 0.0 us: a kernel of the backward is expected to take it in}}
     %e = tandem.exp %m {tandem.pass = "forward"} : tensor<4x4xf32>
     %y = tandem.sin %e {tandem.pass = "forward"} : tensor<4x4xf32>
     %c = tandem.cos %e {tandem.pass = "backward"} : tensor<4x4xf32>

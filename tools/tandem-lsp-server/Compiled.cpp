@@ -201,7 +201,7 @@ private:
               << one->getString("reason").value_or("");
     }
     if (auto seconds = saved.getNumber("seconds"))
-      out << "; once more would take " << withUnit(*seconds);
+      out << "; its op alone would take " << withUnit(*seconds);
     out << "\n";
   }
 

@@ -237,7 +237,7 @@ bool Explainer::saySaved(const std::string &name, Json &facts) {
     say("the op that makes it is " +
         artifact::printable(opName(about["op"]) + " at " +
                             textAt(about, "where")) +
-        "; making it again is predicted to take " +
+        "; that op alone is predicted to take " +
         secondsText(about["seconds"]));
   }
   if (!backward)
