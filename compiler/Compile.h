@@ -29,6 +29,7 @@ class TimingScope;
 namespace tandem {
 
 class KernelCache;
+class PassLog;
 class Reproducer;
 
 struct CompileOptions {
@@ -106,8 +107,10 @@ struct CompileOptions {
   std::optional<double> tune;
   std::string tuneCache;        ///< a file; empty: nothing is kept
   KernelTimer *timer = nullptr; ///< outlives the compilation
-  /// Gets the time of each pass. Both outlive the compilation.
+  /// Gets the time of each pass, as what follows outlives the compilation.
   mlir::TimingScope *timing = nullptr;
+  /// Gets what each pass did, and slows it by counting ops.
+  PassLog *passes = nullptr;
   /// Is written where the compiler is at fault.
   Reproducer *reproducer = nullptr;
   std::string reproducerFile; ///< for who makes one; empty: a temporary file

@@ -1,5 +1,6 @@
 //===- RunPhases.cpp - the passes of phases, run and looked at ------------===//
 #include "compiler/RunPhases.h"
+#include "compiler/PassLog.h"
 #include "compiler/Phases.h"
 #include "compiler/Reproducer.h"
 #include "compiler/capture/Names.h"
@@ -71,17 +72,38 @@ Status Dumps::pass(ModuleOp module, const PassStep &done,
   return write(module, options.dumpPasses, name);
 }
 
-/// Runs the steps in one pass manager.
-static Status runTogether(ModuleOp module, ArrayRef<PassStep> steps,
-                          const CompileOptions &options, TimingScope &timing) {
+namespace {
+/// How the steps of a phase are run.
+struct Run {
+  ModuleOp module;
+  const CompileOptions &options;
+  TimingScope timing;
+  StringRef label;
+  /// What there is to do does not depend on the kernel cache.
+  bool isCounted = true;
+
+  Status steps(ArrayRef<PassStep> steps);
+};
+} // namespace
+
+/// In one pass manager.
+Status Run::steps(ArrayRef<PassStep> steps) {
   PassManager passes(module.getContext(), ModuleOp::getOperationName());
   std::string message;
   llvm::raw_string_ostream stream(message);
   if (failed(parsePassPipeline(pipelineText(steps), passes, stream)))
     return Status::failed("phase '" + steps.front().phase +
                           "' has a broken pipeline: " + message);
+  // Outside of what is timed: counting ops takes time.
+  std::function<void()> log =
+      options.passes ? options.passes->watch(passes, steps, label, isCounted)
+                     : nullptr;
   passes.enableTiming(timing);
-  return runPasses(module, passes, steps.front().phase, options.reproducer);
+  Status status =
+      runPasses(module, passes, steps.front().phase, options.reproducer);
+  if (log)
+    log();
+  return status;
 }
 
 /// Behind how many of the steps kernels get keys; 0 if none do: what is written
@@ -111,9 +133,9 @@ Status tandem::runSteps(ModuleOp module, ArrayRef<PassStep> steps, size_t count,
     return Status::success();
   // They run under the phase's verifier, and not under what the stamp says.
   module->removeAttr(kWithinAttr);
-  TimingScope timing;
+  Run run{module, options, TimingScope(), label};
   if (options.timing)
-    timing = options.timing->nest(
+    run.timing = options.timing->nest(
         (steps.front().phase + (label.empty() ? "" : ".") + label).str());
   if (options.dumpPasses.empty()) {
     // The code of those kernels that is there is not made: which there are is
@@ -121,22 +143,19 @@ Status tandem::runSteps(ModuleOp module, ArrayRef<PassStep> steps, size_t count,
     ArrayRef<PassStep> now = steps.take_front(count);
     size_t keyed = keysBehind(now, options);
     if (keyed) {
-      if (Status s =
-              runTogether(module, now.take_front(keyed), options, timing);
-          !s)
+      if (Status s = run.steps(now.take_front(keyed)); !s)
         return s;
-      TimingScope keys = timing.nest("keys of kernels");
+      TimingScope keys = run.timing.nest("keys of kernels");
       addKernelKeys(module, options.kernels, options.effort);
+      run.isCounted = options.kernels == nullptr;
     }
-    if (Status s = runTogether(module, now.drop_front(keyed), options, timing);
-        !s)
+    if (Status s = run.steps(now.drop_front(keyed)); !s)
       return s;
   } else {
     dumps.begin(module);
     for (size_t i = 0; i < count; ++i) {
       module->removeAttr(kWithinAttr);
-      if (Status s = runTogether(module, steps.slice(i, 1), options, timing);
-          !s)
+      if (Status s = run.steps(steps.slice(i, 1)); !s)
         return s;
       if (Status s = dumps.pass(module, steps[i], steps.drop_front(i + 1)); !s)
         return s;

@@ -6,6 +6,8 @@
   report.py shown DOM FACTS      the numbers on the page, as the browser has
                                  it, are those of FACTS
   report.py more PAGE            the page has the budget curve and gradients
+  report.py passes FACTS         what the passes did is whole, without times
+  report.py same PAGE OTHER      both pages have the same bytes but for times
   report.py planned FACTS        what the plan says is of the launches that the
                                  artifact has, and says where they are from
 """
@@ -14,6 +16,7 @@ import base64
 import hashlib
 import html.parser
 import json
+import re
 import sys
 
 
@@ -67,6 +70,46 @@ def expect(what, got, wanted):
         sys.exit(f"{what}: expected {wanted!r} but got {got!r}"[:2000])
 
 
+def without_times(text):
+    """Without what the compilation took, which differs each time."""
+    text = re.sub(r',"phase_seconds":\[[^\]]*\]', "", text)
+    rows = re.search(r'"passes":\[.*?\]', text)
+    if not rows:
+        return text
+    return text.replace(rows[0], re.sub(r',"seconds":[-+.e0-9]+', "", rows[0]))
+
+
+def check_same(page, other):
+    one, two = read(page), read(other)
+    timed = without_times(one)
+    expect("times on the page", '"phase_seconds"' in one and timed != one, True)
+    expect("the other page", without_times(two) == timed, True)
+
+
+def check_passes(facts):
+    passes = json.loads(read(facts))["passes"]
+    phases = list(dict.fromkeys(row["phase"] for row in passes))
+    expect("phases", phases, ["functionalize", "joint", "optimize",
+                              "partition", "plan", "lower"])
+    expect("times", [row for row in passes if "seconds" in row], [])
+    expect("passes that did not run",
+           [row["pass"] for row in passes if row["runs"] < 1], [])
+    expect("passes without a purpose",
+           [row["pass"] for row in passes if not row["purpose"]], [])
+    # What a pass on the whole module leaves is what the next one finds.
+    for row, following in zip(passes, passes[1:]):
+        if row["phase"] != "lower":
+            expect(f"ops before {following['pass']}",
+                   following["ops_before"], row["ops_after"])
+    changes = {row["pass"]: row["ops_after"] - row["ops_before"]
+               for row in passes if row["phase"] != "lower"}
+    expect("differentiate adds ops", changes["differentiate"] > 0, True)
+    expect("simplify removes ops", changes["simplify"] < 0, True)
+    emitted = next(row for row in passes if row["pass"] == "emit-cpu-kernels")
+    expect("kernels are counted", emitted["ops_after"] > emitted["ops_before"],
+           True)
+
+
 def check_block(page, facts):
     text = read(page)
     page = Page(text)
@@ -77,7 +120,8 @@ def check_block(page, facts):
     expect("what ends a script in the block",
            [part for part in ("<", ">", "&", "\u2028", "\u2029")
             if part in block], [])
-    expect("the facts", json.loads(block), json.loads(read(facts)))
+    expect("the facts", json.loads(without_times(block)),
+           json.loads(read(facts)))
     expect("the policy", page.policy,
            f"default-src 'none'; script-src {digest(script)}; style-src "
            f"{digest(page.styles[0][1])}; base-uri 'none'; form-action 'none'")
@@ -133,4 +177,6 @@ def check_more(page):
     expect("the gradient of relu", "p.dy()" in facts["gradients"]["relu"], True)
 
 
-{"block": check_block, "more": check_more, "planned": check_planned, "shown": check_shown}[sys.argv[1]](*sys.argv[2:])
+{"block": check_block, "more": check_more, "passes": check_passes,
+ "planned": check_planned, "same": check_same,
+ "shown": check_shown}[sys.argv[1]](*sys.argv[2:])

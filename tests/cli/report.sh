@@ -14,12 +14,13 @@ if ! command -v python3 >/dev/null; then
 fi
 cd "$work" || exit 1
 
-# The same facts, and the same bytes, each time and on both ways; the artifact
-# is what it is without a report.
+# The same facts, and but for times the same bytes, each time and on both ways;
+# the artifact is what it is without a report.
 expect 0 '^wrote a report to .c\.html. \(.*\)$' "$tandem" compile "$model" \
   -o a.tdm --optimizer=adamw:lr=1e-3 --report=c.html
 expect 0 '' "$tandem" inspect "$model" --optimizer=adamw:lr=1e-3 --html=d.html
-cmp d.html c.html || fail 'compile --report and inspect --html differ'
+python3 "$check" same d.html c.html ||
+  fail 'compile --report and inspect --html differ'
 expect 0 '' "$tandem" compile "$model" -o b.tdm --optimizer=adamw:lr=1e-3
 cmp a.tdm b.tdm || fail 'a report changes the artifact'
 expect 0 '' "$tandem" inspect a.tdm --html=a.html
@@ -27,13 +28,24 @@ expect 0 '' "$tandem" inspect a.tdm --html=a.html
 python3 "$check" block a.html a.json || fail 'the page of an artifact is wrong'
 expect 0 '"version": 1,' cat a.json
 
-# A model is compiled first.
-expect 0 '' "$tandem" inspect "$model" --html=m.html
-expect 0 '' "$tandem" inspect "$model" --html=n.html
-cmp m.html n.html || fail 'two pages of a model differ'
-"$tandem" inspect "$model" --json >m.json || fail 'no facts'
+# A model is compiled first; kernels that the first time kept change nothing.
+for page in m.html n.html; do
+  expect 0 '' "$tandem" inspect "$model" --kernel-cache=kernels --html=$page
+done
+python3 "$check" same m.html n.html || fail 'two pages of a model differ'
+"$tandem" inspect "$model" --kernel-cache=kernels --json >m.json ||
+  fail 'no facts'
 python3 "$check" block m.html m.json || fail 'the page of a model is wrong'
 python3 "$check" planned m.json || fail 'the plan is of other launches'
+
+# What passes did: counted without the kernel cache, by any number of threads.
+for threads in 1 3; do
+  "$tandem" inspect "$model" --optimizer=adamw:lr=1e-3 --kernel-cache=off \
+    --threads=$threads --json >passes$threads.json || fail 'no facts'
+done
+cmp passes1.json passes3.json || fail 'threads change what passes did'
+python3 "$check" passes passes1.json || fail 'what passes did is wrong'
+! grep -q '"passes"' a.json || fail 'an artifact says what passes did'
 
 # Of several targets, too, and of what is past the plan.
 expect 0 '' "$tandem" inspect "$model" --target=cpu+cuda:sm_90 --cubin=no \
@@ -89,7 +101,7 @@ opened() {
 }
 opened c.html >dom || fail 'the page does not open'
 ! grep CONSOLE log || fail 'the page has an error'
-for part in overview memory kernels saved graph writes precision; do
+for part in overview memory kernels saved graph writes precision passes; do
   grep -qE "id=\"panel-$part\"[^>]*><(h2|div|form|p)" dom ||
     fail "the part '$part' is empty"
 done

@@ -9,6 +9,7 @@
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
@@ -108,7 +109,7 @@ static Status checkName(const std::string &output, bool isModule) {
 /// The page of an artifact.
 static Status writeReport(const artifact::ArtifactWriter &writer,
                           const nlohmann::ordered_json &planned,
-                          const std::string &path) {
+                          Session &session, const std::string &path) {
   auto bytes = writer.bytes();
   if (!bytes)
     return bytes.status();
@@ -116,7 +117,10 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
       artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
   if (!reader)
     return reader.status();
-  Status status = writeReport(*reader, planned, path);
+  auto facts = compiledFacts(*reader, planned, session, /*hasTimes=*/true);
+  if (!facts)
+    return facts.status();
+  Status status = writeText(path, reportPage(*facts));
   if (status)
     sayWritten("a report", path);
   return status;
@@ -395,10 +399,12 @@ static Status runCompile(const CompileCommandOptions &command) {
   options.timing = command.timePasses ? &timing : nullptr;
   Session session(options);
   auto planned = nlohmann::ordered_json::array();
-  if (!command.report.empty())
+  if (!command.report.empty()) {
+    session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
     };
+  }
   Status status;
   if (isModule) {
     Modules modules = session.phases(model);
@@ -418,7 +424,7 @@ static Status runCompile(const CompileCommandOptions &command) {
       if (status && !command.report.empty())
         status =
             writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
-                        reportPath(command.report, int64_t(i)));
+                        session, reportPath(command.report, int64_t(i)));
     }
   }
   if (status)

@@ -12,9 +12,9 @@
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
 #include "tools/tandem/LoadFacts.h"
+#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
-#include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 
 #include "tools/commands/Show.h"
@@ -28,10 +28,10 @@ namespace am = tandem::artifact;
 
 /// Writes the page, with the curve and the code that were asked for.
 static Status writePage(const am::ArtifactReader &reader,
-                        const nlohmann::ordered_json &planned,
+                        const nlohmann::ordered_json &planned, Session &session,
                         const std::optional<BudgetCurve> &curve, bool withCode,
                         const std::string &path) {
-  auto facts = reportFacts(reader, planned);
+  auto facts = compiledFacts(reader, planned, session, /*hasTimes=*/true);
   if (!facts)
     return facts.status();
   if (curve)
@@ -64,8 +64,9 @@ static Status showBudgetCurve(const std::string &model, const std::string &path,
 }
 
 static Status printFacts(const am::ArtifactReader &reader,
-                         const nlohmann::ordered_json &planned) {
-  auto facts = reportFacts(reader, planned);
+                         const nlohmann::ordered_json &planned,
+                         Session &session) {
+  auto facts = compiledFacts(reader, planned, session, /*hasTimes=*/false);
   if (facts)
     std::printf("%s\n", jsonText(*facts).c_str());
   return facts.status();
@@ -226,10 +227,12 @@ static Status runInspect(const InspectOptions &command) {
   bool isText = !command.json && !command.ptx && command.html.empty();
   Session session(options);
   auto planned = nlohmann::ordered_json::array();
-  if (command.json || !command.html.empty())
+  if (command.json || !command.html.empty()) {
+    session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
     };
+  }
   if (std::string_view(path).ends_with(".onnx") && isText) {
     std::fputs(session.summary(path).c_str(), stdout);
     if (Status s = session.status(); !s)
@@ -252,9 +255,10 @@ static Status runInspect(const InspectOptions &command) {
   if (command.resources)
     return printResources(*reader);
   if (!command.html.empty())
-    return writePage(*reader, planned, curve, command.code, command.html);
+    return writePage(*reader, planned, session, curve, command.code,
+                     command.html);
   if (command.json)
-    return printFacts(*reader, planned);
+    return printFacts(*reader, planned, session);
   showArtifact(*reader, path);
   return Status::success();
 }

@@ -7,10 +7,10 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/FlameGraph.h"
+#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/ProfileFacts.h"
 #include "tools/tandem/Report.h"
-#include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 #include "tools/tandem/WriteText.h"
 
@@ -134,6 +134,8 @@ static Status profile(const ProfileOptions &command) {
   if (Status s = files.check(command.flags.force); !s)
     return s;
   Session session(compile);
+  if (!command.html.empty())
+    session.recordPasses();
   Json planned = Json::array();
   session.whenPlanned = [&](const Modules &modules) {
     planned.push_back(plannedFacts(modules));
@@ -184,7 +186,8 @@ static Status profile(const ProfileOptions &command) {
     if (Status s = writeText(command.flame, flameGraph(*facts)); !s)
       return s;
   if (!command.html.empty()) {
-    auto all = reportFacts(model->reader(), planned);
+    auto all =
+        compiledFacts(model->reader(), planned, session, /*hasTimes=*/true);
     if (!all)
       return all.status();
     (*all)["measured"] = *facts;

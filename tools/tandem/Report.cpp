@@ -9,8 +9,6 @@
 
 #include "runtime/artifact/Text.h"
 #include "runtime/io/FileKind.h"
-#include "tools/tandem/ReportFacts.h"
-#include "tools/tandem/WriteText.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Base64.h"
@@ -81,13 +79,6 @@ std::string commands::reportPage(const nlohmann::ordered_json &facts) {
     rest.remove_prefix(at + mark.size());
   }
   return text.append(rest);
-}
-
-Status commands::writeReport(const artifact::ArtifactReader &reader,
-                             const nlohmann::ordered_json &planned,
-                             const std::string &path) {
-  auto facts = reportFacts(reader, planned);
-  return facts ? writeText(path, reportPage(*facts)) : facts.status();
 }
 
 std::string commands::reportPath(const std::string &path, int64_t stage) {

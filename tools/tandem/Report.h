@@ -2,7 +2,7 @@
 #ifndef TANDEM_TOOLS_TANDEM_REPORT_H
 #define TANDEM_TOOLS_TANDEM_REPORT_H
 
-#include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/Status.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,11 +14,6 @@ namespace tandem::commands {
 /// that script and that style alone, and neither a network nor `eval`. The same
 /// facts give the same bytes.
 std::string reportPage(const nlohmann::ordered_json &facts);
-
-/// Writes the page of an artifact; `planned` is as ReportFacts.h says.
-Status writeReport(const artifact::ArtifactReader &reader,
-                   const nlohmann::ordered_json &planned,
-                   const std::string &path);
 
 /// Returns the file of a stage: "r.html", "r.stage1.html", ...
 std::string reportPath(const std::string &path, int64_t stage);

@@ -254,6 +254,7 @@ static CompileOptions afterPlan(const CompileOptions &options) {
   rest.libraries = options.libraries;
   rest.winograd = options.winograd;
   rest.timing = options.timing;
+  rest.passes = options.passes;
   rest.reproducer = options.reproducer;
   rest.reproducerFile = options.reproducerFile;
   return rest;

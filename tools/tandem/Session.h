@@ -8,7 +8,7 @@
 #ifndef TANDEM_TOOLS_TANDEM_SESSION_H
 #define TANDEM_TOOLS_TANDEM_SESSION_H
 
-#include "compiler/Compile.h"
+#include "compiler/PassLog.h"
 #include "runtime/artifact/ArtifactReader.h"
 #include "tools/commands/Options.h"
 #include "tools/tandem/CompileThreads.h"
@@ -59,6 +59,9 @@ public:
   /// Called with the modules after `plan`, of each size, before they are
   /// lowered: with what an artifact does not say. Not of a module past that.
   std::function<void(const Modules &)> whenPlanned;
+  /// From here on `passes()` gets what each pass does.
+  void recordPasses() { options_.passes = &passes_; }
+  const PassLog &passes() const { return passes_; }
   /// What a model in ONNX brought of parameters and states.
   const Weights &weights() const { return weights_; }
 
@@ -93,6 +96,7 @@ private:
   std::unique_ptr<CompileThreads> threads_; ///< if passes run on several
   mlir::MLIRContext context_;
   std::vector<PhaseTime> times_;
+  PassLog passes_;
   Status status_;
   int errors_ = 0, unsupported_ = 0, missing_ = 0;
 };

@@ -6,7 +6,7 @@ const kPanels = [
   ['kernels', 'Kernels', kernels],
   ['saved', 'Saved and recomputed', saved], ['graph', 'Graph', graph],
   ['writes', 'Mutation and aliases', writes],
-  ['precision', 'Precision', precision],
+  ['precision', 'Precision', precision], ['passes', 'Passes', passes],
   ...(facts.measured ? [['measured', 'Measured', measured]] : []),
 ];
 const kByProgram = ['memory', 'kernels', 'precision'];
