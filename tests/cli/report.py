@@ -6,6 +6,7 @@
   report.py shown DOM FACTS      the numbers on the page, as the browser has
                                  it, are those of FACTS
   report.py more PAGE            the page has the budget curve and gradients
+  report.py code PAGE KIND...    it has code of these kinds, which is whole
   report.py passes FACTS         what the passes did is whole, without times
   report.py same PAGE OTHER      both pages have the same bytes but for times
   report.py planned FACTS        what the plan says is of the launches that the
@@ -18,6 +19,7 @@ import html.parser
 import json
 import re
 import sys
+import zlib
 
 
 class Page(html.parser.HTMLParser):
@@ -151,6 +153,34 @@ def check_shown(dom, facts):
         expect(key, float(shown.get("fact-" + key, "nan")), float(value))
 
 
+def check_code(page, *kinds):
+    facts = json.loads(Page(read(page)).scripts[0][1])
+    code, manifest = facts["code"][0], facts["manifests"][0]
+    expect("kernels that are left out", code["left_out"], 0)
+    expect("kernels with code", list(sorted(code["kernels"])),
+           sorted(kernel["symbol"] for kernel in manifest["kernels"]))
+    size = 0
+    for symbol, texts in code["kernels"].items():
+        expect("kinds of code", list(texts), list(kinds))
+        size += sum(map(len, texts.values()))
+        texts = {kind: zlib.decompress(base64.b64decode(text)).decode()
+                 for kind, text in texts.items()}
+        for kind, part in (("MLIR", "tandem.kernel "),
+                           ("LLVM IR", f"define void @{symbol}("),
+                           ("PTX", f".visible .entry {symbol}("),
+                           ("assembly", "\tret")):
+            if kind in texts and part not in texts[kind]:
+                sys.exit(f"the {kind} of {symbol} lacks '{part}'")
+        # What jumps go to is there.
+        assembly = texts.get("assembly", "")
+        labels = set(re.findall(r"^(0x[0-9a-f]+):$", assembly, re.M))
+        jumps = set(re.findall(r"^\tj[a-z]+\t(0x[0-9a-f]+)$", assembly, re.M))
+        expect(f"jumps of {symbol} to nowhere", jumps - labels, set())
+        expect(f"{symbol} has bytes that are no code", ".byte" in assembly,
+               False)
+    expect("bytes of code", code["bytes"], size)
+
+
 def check_planned(facts):
     facts = json.loads(read(facts))
     expect("the targets of a size", [len(size) for size in facts["planned"]],
@@ -173,10 +203,9 @@ def check_more(page):
     expect("budgets", [point["budget"] for point in
                        facts["budget_curve"]["points"]],
            [i / 10 for i in range(11)])
-    expect("the code of a CPU", facts["code"], [{}])
     expect("the gradient of relu", "p.dy()" in facts["gradients"]["relu"], True)
 
 
-{"block": check_block, "more": check_more, "passes": check_passes,
- "planned": check_planned, "same": check_same,
+{"block": check_block, "code": check_code, "more": check_more,
+ "passes": check_passes, "planned": check_planned, "same": check_same,
  "shown": check_shown}[sys.argv[1]](*sys.argv[2:])

@@ -71,8 +71,14 @@ expect 0 'planned peak' "$tandem" inspect "$model" --optimizer=sgd:lr=1 \
 python3 "$check" more e.html || fail 'the page lacks what was asked for'
 expect 0 '' "$tandem" inspect "$model" --target=cuda:sm_90 --cubin=no --code \
   --html=g.html
-grep -q 'visible .entry' g.html || fail 'the page has no PTX'
+python3 "$check" code e.html MLIR 'LLVM IR' assembly ||
+  fail 'the page of a model lacks code'
+python3 "$check" code g.html MLIR PTX || fail 'the page has no PTX'
+expect 0 '' "$tandem" inspect a.tdm --code --html=ac.html
+python3 "$check" code ac.html assembly || fail 'the page has no machine code'
 expect 2 '--code needs .*--html' "$tandem" inspect "$model" --code
+expect 2 '--code and --kernel-cache exclude each other' "$tandem" inspect \
+  "$model" --code --html=k.html --kernel-cache=kernels
 
 # What is no page stays, and what is no name of one is refused.
 echo precious >other.html

@@ -11,6 +11,7 @@
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
+#include "tools/tandem/KernelCode.h"
 #include "tools/tandem/LoadFacts.h"
 #include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
@@ -26,21 +27,21 @@ using namespace tandem;
 using namespace tandem::commands;
 namespace am = tandem::artifact;
 
-/// Writes the page, with the curve and the code that were asked for.
+/// Writes the page, with the curve, and with the code where there are texts.
 static Status writePage(const am::ArtifactReader &reader,
                         const nlohmann::ordered_json &planned, Session &session,
-                        const std::optional<BudgetCurve> &curve, bool withCode,
-                        const std::string &path) {
+                        const std::optional<BudgetCurve> &curve,
+                        const KernelTexts *texts, const std::string &path) {
   auto facts = compiledFacts(reader, planned, session, /*hasTimes=*/true);
   if (!facts)
     return facts.status();
   if (curve)
     (*facts)["budget_curve"] = nlohmann::ordered_json::parse(toJson(*curve));
-  for (size_t i = 0; withCode && i < reader.manifests().size(); ++i) {
-    am::ArtifactReader variant = reader;
-    variant.choose(i);
-    (*facts)["code"].push_back(
-        slowestPtx(variant, (*facts)["summaries"][i]["kernels"]));
+  if (texts) {
+    auto code = codeFacts(reader, (*facts)["summaries"], *texts);
+    if (!code)
+      return code.status();
+    (*facts)["code"] = *std::move(code);
   }
   return writeText(path, reportPage(*facts));
 }
@@ -108,10 +109,13 @@ void InspectOptions::declare(OptionTable &table) {
       .example("report.html")
       .excludes("json");
   table
-      .flag("code", code,
-            "the page also has the PTX of the kernels for cuda that take "
-            "longest, 1 MiB at most")
-      .needs("html");
+      .flag(
+          "code", code,
+          "the page also has the kernels' code, as MLIR, LLVM IR, assembly or "
+          "PTX: 1.25 MiB, of those that take longest")
+      .needs("html")
+      .excludes("kernel-cache", "all code is made")
+      .excludes("kernel-cache-size", "all code is made");
   table
       .optionalText("ptx", "KERNEL", ptx, kernel,
                     "print the PTX of all kernels, or of one")
@@ -225,14 +229,23 @@ static Status runInspect(const InspectOptions &command) {
   if (command.methods)
     return printMethods(path, options, command.json);
   bool isText = !command.json && !command.ptx && command.html.empty();
+  if (command.code)
+    options.kernelCache = "off";
   Session session(options);
+  KernelTexts texts;
   auto planned = nlohmann::ordered_json::array();
   if (command.json || !command.html.empty()) {
     session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
+      if (command.code)
+        texts.addPlanned(modules);
     };
   }
+  if (command.code)
+    session.whenLowered = [&](const Modules &modules) {
+      return texts.addLowered(modules);
+    };
   if (std::string_view(path).ends_with(".onnx") && isText) {
     std::fputs(session.summary(path).c_str(), stdout);
     if (Status s = session.status(); !s)
@@ -255,8 +268,8 @@ static Status runInspect(const InspectOptions &command) {
   if (command.resources)
     return printResources(*reader);
   if (!command.html.empty())
-    return writePage(*reader, planned, session, curve, command.code,
-                     command.html);
+    return writePage(*reader, planned, session, curve,
+                     command.code ? &texts : nullptr, command.html);
   if (command.json)
     return printFacts(*reader, planned, session);
   showArtifact(*reader, path);

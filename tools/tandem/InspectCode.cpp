@@ -3,9 +3,7 @@
 #include "compiler/emit/Assemble.h"
 #include "tools/commands/Show.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <map>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -64,36 +62,14 @@ static std::string kernelOf(std::string_view ptx, const std::string &kernel) {
   return shown;
 }
 
-nlohmann::ordered_json
-commands::slowestPtx(const am::ArtifactReader &variant,
-                     const nlohmann::ordered_json &costs) {
-  constexpr size_t mostBytes = 1 << 20;
-  const am::Manifest &manifest = variant.manifest();
-  auto all = nlohmann::ordered_json::object();
-  if (manifest.target.kind != "cuda")
-    return all;
-  std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < manifest.kernels.size(); ++i)
-    order.emplace_back(0.0, i);
-  for (const am::Program &program : manifest.programs)
-    for (const am::Launch &launch : program.launches)
-      if (launch.hasKernel())
-        order[launch.kernel].first -=
-            costs[launch.kernel]["seconds"].get<double>();
-  std::sort(order.begin(), order.end());
+std::map<std::string, std::string>
+commands::kernelPtx(const am::ArtifactReader &variant) {
+  std::map<std::string, std::string> texts;
   std::string ptx = ptxOf(variant);
-  size_t bytes = 0;
-  for (const auto &[seconds, number] : order) {
-    const std::string &symbol = manifest.kernels[number].symbol;
-    if (!hasKernel(ptx, symbol))
-      continue;
-    std::string text = kernelOf(ptx, symbol);
-    bytes += text.size();
-    if (bytes > mostBytes)
-      break;
-    all[symbol] = std::move(text);
-  }
-  return all;
+  for (const am::Kernel &kernel : variant.manifest().kernels)
+    if (hasKernel(ptx, kernel.symbol))
+      texts[kernel.symbol] = kernelOf(ptx, kernel.symbol);
+  return texts;
 }
 
 Status commands::printPtx(const am::ArtifactReader &reader,

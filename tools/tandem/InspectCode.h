@@ -4,7 +4,8 @@
 
 #include "runtime/artifact/ArtifactReader.h"
 
-#include <nlohmann/json.hpp>
+#include <map>
+#include <string>
 
 namespace tandem::commands {
 
@@ -13,11 +14,9 @@ namespace tandem::commands {
 Status printPtx(const artifact::ArtifactReader &reader,
                 const std::string &kernel);
 
-/// Returns the PTX of the chosen target's kernels by their symbols: those that
-/// are predicted to take longest, until 1 MiB is full. `costs` has `seconds`
-/// for each kernel of the manifest. Of a CPU an empty object.
-nlohmann::ordered_json slowestPtx(const artifact::ArtifactReader &variant,
-                                  const nlohmann::ordered_json &costs);
+/// Returns the PTX of the chosen target's kernels by their symbols.
+std::map<std::string, std::string>
+kernelPtx(const artifact::ArtifactReader &variant);
 
 /// Prints what each kernel takes of a multiprocessor, as ptxas reports it.
 Status printResources(const artifact::ArtifactReader &reader);

@@ -379,6 +379,11 @@ Result<artifact::ArtifactWriter> Session::artifact(OwningOpRef<ModuleOp> module,
   Modules modules = phases(std::move(module), path);
   if (modules.empty())
     return status();
+  if (whenLowered)
+    if (Status s = whenLowered(modules); !s) {
+      status_ = std::move(s).in(path);
+      return status();
+    }
   auto writer = emitTargets(modules, options_, times_);
   if (!writer) {
     status_ = std::move(writer).status().in(path);

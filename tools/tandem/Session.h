@@ -59,6 +59,9 @@ public:
   /// Called with the modules after `plan`, of each size, before they are
   /// lowered: with what an artifact does not say. Not of a module past that.
   std::function<void(const Modules &)> whenPlanned;
+  /// Called with the modules after `lower`, of a model in one size, before code
+  /// is made of them.
+  std::function<Status(const Modules &)> whenLowered;
   /// From here on `passes()` gets what each pass does.
   void recordPasses() { options_.passes = &passes_; }
   const PassLog &passes() const { return passes_; }

@@ -101,16 +101,6 @@ function kernelText(row, whole) {
     kBounds[row.cost.bound];
 }
 
-// The code, if the page has it: it is made a part of the page when it is asked
-// for.
-function codeOf(kernel) {
-  const text = ((facts.code || [])[shown.target] || {})[kernel.symbol];
-  if (!text) return null;
-  const code = make('pre', {class: 'code', tabindex: 0});
-  return make('details', {toggle: () => { code.textContent = text; }},
-              make('summary', {}, 'Code'), code);
-}
-
 function kernelMore(row) {
   const {kernel} = row;
   const places = row.origins.filter(origin => origin.path || origin.where)
@@ -142,7 +132,7 @@ function kernels() {
     make('p', {class: 'soft'}, 'Times are predictions, one kernel after the ' +
       `other: ${machine.name}, ${countText(machine.products)}FLOP/s of ` +
       `products in f32, ${bytesText(machine.bytes)}/s.`),
-    roofline(rows),
+    roofline(rows), codeNote(),
     table({
       caption: 'Kernels; press a name for what is fused in it', rows,
       sortBy: 2, more: kernelMore,
