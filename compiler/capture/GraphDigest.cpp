@@ -44,8 +44,14 @@ private:
 std::string tandem::digestOf(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   HashStream out;
   for (const OwningOpRef<ModuleOp> &module : modules) {
-    module.get()->print(out, OpPrintingFlags().useLocalScope());
-    out << '\n';
+    out << module.get()->getAttrDictionary() << '\n';
+    for (Operation &op : *module.get().getBody()) {
+      // Which kernels have code there depends on the kernel cache.
+      if (op.hasTrait<OpTrait::SymbolTable>())
+        continue;
+      op.print(out, OpPrintingFlags().useLocalScope());
+      out << '\n';
+    }
   }
   return out.digest();
 }

@@ -20,7 +20,8 @@ namespace tandem {
 /// Returns the SHA-256 of a module at `capture`, in hexadecimal digits.
 std::string graphDigest(mlir::ModuleOp module);
 
-/// Returns that of all that the modules say.
+/// Returns that of all that modules after `lower` say but for the code of
+/// kernels, of which there is less where a cache has some.
 std::string digestOf(llvm::ArrayRef<mlir::OwningOpRef<mlir::ModuleOp>> modules);
 
 } // namespace tandem

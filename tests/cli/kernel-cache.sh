@@ -111,6 +111,18 @@ expect 0 'kernel cache: ([0-9]+) of \1 kernels' "$tandem" compile "$model" -o si
   --kernel-cache=sizes --report=page.html --time-passes
 cmp sizes.tdm sizes-page.tdm || fail 'variants: the page gives other bytes'
 
+# Stages of a pipeline say of which compilation they are: of the same, whatever
+# was kept, and with a page of each.
+for how in off cold warm page; do
+  options=(--kernel-cache=stages)
+  [ $how = off ] && options=(--kernel-cache=off)
+  [ $how = page ] && options+=(--report=stages.html)
+  expect 0 '' "$tandem" compile "$model" -o $how-pp.tdm --mesh=pipe=2 \
+    --parallel=pp --optimizer=adamw:lr=1e-3 "${options[@]}"
+  cmp off-pp.tdm $how-pp.tdm && cmp off-pp.stage1.tdm $how-pp.stage1.tdm ||
+    fail "stages: other bytes ($how)"
+done
+
 # Code runs as it did.
 expect 0 'median' "$tandem" bench warm.tdm --program=evaluate --steps=2
 

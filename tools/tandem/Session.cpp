@@ -271,6 +271,12 @@ Result<Modules> Session::planned(OwningOpRef<ModuleOp> module) {
   for (auto &one : *modules)
     if (Status s = runPhases(*one, rest, times_); !s)
       return s;
+  // Stages know each other by what they are after all phases.
+  if (modules->size() > 1 && Pipeline::of(*modules->front())) {
+    auto digest = Builder(&context_).getStringAttr(digestOf(*modules));
+    for (auto &one : *modules)
+      setPipelineField(*one, pipeline::kDigest, digest);
+  }
   return modules;
 }
 
