@@ -13,12 +13,13 @@ fi
 cd "$work" || exit 1
 
 expect 0 '' "$tandem" profile "$model" --optimizer=adamw:lr=1e-3 --steps=9 \
-  --run-threads=2 --flame=f.svg --html=m.html --json
+  --run-threads=2 --flame=f.svg --html=m.html --trace=t.json --json
 printf '%s\n' "$out" >m.json
 python3 "$check" facts m.json || fail 'the facts do not agree'
 python3 "$check" places m.json || fail 'the places do not agree'
 python3 "$check" flame f.svg m.json || fail 'the flame graph is wrong'
 
+expect 0 '^[12] lines, 0 arrows' python3 "$(dirname "$check")/trace.py" t.json
 python3 "$check" page m.html m.json ||
   fail 'the page has other facts'
 
@@ -29,6 +30,7 @@ if [ -n "$browser" ]; then
     --virtual-time-budget=5000 --dump-dom "file://$work/m.html#all" \
     >dom 2>log || fail 'the page does not open'
   ! grep CONSOLE log || fail 'the page has an error'
+  grep -q 'thread 1' dom || fail 'the page has no line for a thread'
   grep -q 'id="panel-measured"' dom || fail 'the page has no measured times'
   ! grep -q 'object HTML' dom || fail 'an element is shown as text'
 fi

@@ -8,6 +8,7 @@
   report.py more PAGE            the page has the budget curve and gradients
   report.py code PAGE KIND...    it has code of these kinds, which is whole
   report.py passes FACTS         what the passes did is whole, without times
+  report.py timeline PAGE JSON   its timeline is the one that was simulated
   report.py same PAGE OTHER      both pages have the same bytes but for times
   report.py planned FACTS        what the plan says is of the launches that the
                                  artifact has, and says where they are from
@@ -122,8 +123,9 @@ def check_block(page, facts):
     expect("what ends a script in the block",
            [part for part in ("<", ">", "&", "\u2028", "\u2029")
             if part in block], [])
-    expect("the facts", json.loads(without_times(block)),
-           json.loads(read(facts)))
+    shown = json.loads(without_times(block))
+    del shown["timeline"]
+    expect("the facts", shown, json.loads(read(facts)))
     expect("the policy", page.policy,
            f"default-src 'none'; script-src {digest(script)}; style-src "
            f"{digest(page.styles[0][1])}; base-uri 'none'; form-action 'none'")
@@ -198,6 +200,28 @@ def check_planned(facts):
             for op in forward["ops"]), True)
 
 
+def check_timeline(page, simulation):
+    timeline = json.loads(Page(read(page)).scripts[0][1])["timeline"][0]
+    step = json.loads(read(simulation))["step_ms"] / 1e3
+    near = lambda a, b: abs(a - b) <= 1e-9 + 1e-6 * abs(b)
+    expect("the time of a step", near(timeline["seconds"], step), True)
+    parts = ("arithmetic", "memory", "launches", "exposed", "bubble")
+    for rank in timeline["ranks"]:
+        expect("the parts of a rank's time",
+               near(sum(rank[part] for part in parts), step), True)
+        for stream in rank["streams"]:
+            end = 0
+            for name, kind, start, time, *rest in stream["tasks"]:
+                expect("a task that begins early", start < end - 2, False)
+                end = start + time
+                expect("names", max(name, kind, *rest[1:]) <
+                       len(timeline["names"]), True)
+            expect("a task that ends late", end > step * 1e9 + 2, False)
+    exchanged = sum(one["count"] for rank in timeline["ranks"]
+                    for one in rank["exchanges"])
+    print(len(timeline["ranks"]), "ranks,", exchanged, "exchanges")
+
+
 def check_more(page):
     facts = json.loads(Page(read(page)).scripts[0][1])
     expect("budgets", [point["budget"] for point in
@@ -208,4 +232,4 @@ def check_more(page):
 
 {"block": check_block, "code": check_code, "more": check_more,
  "passes": check_passes, "planned": check_planned, "same": check_same,
- "shown": check_shown}[sys.argv[1]](*sys.argv[2:])
+ "shown": check_shown, "timeline": check_timeline}[sys.argv[1]](*sys.argv[2:])

@@ -56,6 +56,22 @@ python3 "$check" planned t.json || fail 'the plan is of other launches'
 expect 0 '' "$tandem" compile "$model" --stop-after=lower -o lower.mlir
 expect 0 '' "$tandem" inspect lower.mlir --html=l.html
 
+# The timeline is what `simulate` says: of one process, of ranks, and of stages,
+# whose pages each have it if all artifacts are there.
+"$tandem" simulate a.tdm --json >a.step.json
+expect 0 '^1 ranks, 0 exchanges' python3 "$check" timeline a.html a.step.json
+expect 0 '' "$tandem" compile "$model" -o d4.tdm --optimizer=adamw:lr=1e-3 \
+  --mesh=data=4 --parallel=zero1 --report=d4.html
+"$tandem" simulate d4.tdm --json >d4.json
+expect 0 '^1 ranks, [1-9]' python3 "$check" timeline d4.html d4.json
+expect 0 '' "$tandem" compile "$model" -o pp.tdm --mesh=pipe=2 --parallel=pp \
+  --optimizer=adamw:lr=1e-3 --report=pp.html
+# Stages that a report was made of are of one compilation, as without one.
+"$tandem" simulate pp.tdm --json >pp.json || fail 'the stages do not fit'
+expect 0 '^2 ranks, 4 exchanges' python3 "$check" timeline pp.html pp.json
+grep -q 'this is one stage of a pipeline' pp.stage1.html ||
+  fail 'the second stage does not say where its timeline is'
+
 # Names are anybody's.
 hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028'
 sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >hostile.mlir
@@ -107,7 +123,7 @@ opened() {
 }
 opened c.html >dom || fail 'the page does not open'
 ! grep CONSOLE log || fail 'the page has an error'
-for part in overview memory kernels saved graph writes precision passes; do
+for part in overview memory kernels saved graph timeline writes precision passes; do
   grep -qE "id=\"panel-$part\"[^>]*><(h2|div|form|p)" dom ||
     fail "the part '$part' is empty"
 done
@@ -116,7 +132,7 @@ grep -q 'matmul f32\[32, 128\]' dom || grep -q 'role="treeitem"' dom ||
   fail 'the graph has no ops'
 
 # As a reader walks through it.
-"$walk" --json=walk.json c.html e.html g.html h.html || fail 'a walk through the pages meets an error'
+"$walk" --json=walk.json c.html e.html g.html h.html pp.html || fail 'a walk through the pages meets an error'
 
 opened h.html >dom || fail 'the page of hostile names does not open'
 ! grep CONSOLE log || fail 'a name is an error'

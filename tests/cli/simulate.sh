@@ -5,6 +5,7 @@
 here=$(dirname "$0")
 source "$here/expect.sh"
 bin=$1 examples=$2
+trace=$(realpath "$here")/trace.py
 cd "$work" || exit 1
 model=$examples/digits/mlp.mlir
 adamw=--optimizer=adamw:lr=2e-3
@@ -48,7 +49,15 @@ for i in 1 2; do
 done
 cmp t1.json t2.json || fail "two traces differ"
 cmp p1.svg p2.svg || fail "two pictures differ"
-grep -q '"ph": "X"' t1.json || fail "no task in the trace"
+"$bin/tandem" simulate "${more[@]}" --json >16.json
+micros=$(awk "BEGIN { print 1000 * $(field 16.json step_ms) }")
+# Of stages each rank has its kernels, and messages each way.
+expect 0 '' "$bin/tandem" simulate "$model" $adamw --mesh=pipe=2 --parallel=pp \
+  --batches=4 --trace=pp.json
+if command -v python3 >/dev/null; then
+  expect 0 '^2 lines, [1-9]' python3 "$trace" t1.json "$micros"
+  expect 0 '^6 lines, [1-9]' python3 "$trace" pp.json
+fi
 expect 2 "p1.svg" "$bin/tandem" simulate "${more[@]}" --trace=p1.svg
 expect 0 '^data=2 +ddp +[0-9]' "$bin/tandem" simulate "$model" $adamw --sweep \
   --devices=2 --device=a100

@@ -40,6 +40,7 @@ struct Task {
   bool isProduct = false; ///< a kernel of products
   int stream = kComputeStream;
   double seconds = 0;
+  double bytes = 0; ///< that an exchange has of one rank
   /// Tasks of the rank that must have ended, by their numbers, all lower than
   /// the own.
   std::vector<int> after;

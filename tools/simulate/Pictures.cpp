@@ -3,34 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
 namespace tandem::simulate {
 namespace {
-
-/// The streams that a rank has tasks on.
-std::set<int> streamsOf(const RankTasks &tasks) {
-  std::set<int> streams;
-  for (const Task &task : tasks)
-    streams.insert(task.stream);
-  return streams;
-}
-
-std::string nameOf(const StepResult &result, size_t rank) {
-  std::string name = "rank " + std::to_string(rank);
-  const std::vector<int64_t> &stages = result.ranks[rank].stages;
-  for (int64_t stage : stages)
-    name +=
-        (stage == stages.front() ? " (stage " : ", ") + std::to_string(stage);
-  return stages.empty() ? "every rank" : name + ")";
-}
-
-std::string nameOf(int stream) {
-  return stream == kComputeStream ? "kernels"
-                                  : "communication " + std::to_string(stream);
-}
 
 std::string_view colorOf(Spent spent) {
   switch (spent) {
@@ -86,28 +63,72 @@ private:
 
 } // namespace
 
+std::map<int, std::string> streamsOf(const RankTasks &tasks) {
+  std::map<int, std::string> streams;
+  for (const Task &task : tasks)
+    streams.try_emplace(task.stream,
+                        task.stream == kComputeStream
+                            ? "kernels"
+                            : "communication " + std::to_string(task.stream));
+  return streams;
+}
+
+std::string nameOfRank(const StepResult &result, size_t rank) {
+  std::string name = "rank " + std::to_string(rank);
+  const std::vector<int64_t> &stages = result.ranks[rank].stages;
+  for (int64_t stage : stages)
+    name +=
+        (stage == stages.front() ? " (stage " : ", ") + std::to_string(stage);
+  return stages.empty() ? "every rank" : name + ")";
+}
+
 std::string toTrace(const StepResult &result) {
   using nlohmann::ordered_json;
   ordered_json events = ordered_json::array();
+  int64_t arrows = 0;
   for (size_t rank = 0; rank < result.tasks.size(); ++rank) {
     events.push_back({{"ph", "M"},
                       {"pid", rank},
                       {"name", "process_name"},
-                      {"args", {{"name", nameOf(result, rank)}}}});
-    for (int stream : streamsOf(result.tasks[rank]))
+                      {"args", {{"name", nameOfRank(result, rank)}}}});
+    for (const auto &[stream, name] : streamsOf(result.tasks[rank]))
       events.push_back({{"ph", "M"},
                         {"pid", rank},
                         {"tid", stream},
                         {"name", "thread_name"},
-                        {"args", {{"name", nameOf(stream)}}}});
-    for (const Task &task : result.tasks[rank])
-      events.push_back({{"ph", "X"},
-                        {"pid", rank},
-                        {"tid", task.stream},
-                        {"name", std::string(task.name)},
-                        {"cat", std::string(spelling(task.spent))},
-                        {"ts", task.start * 1e6},
-                        {"dur", task.seconds * 1e6}});
+                        {"args", {{"name", name}}}});
+    for (const Task &task : result.tasks[rank]) {
+      ordered_json event = {{"ph", "X"},
+                            {"pid", rank},
+                            {"tid", task.stream},
+                            {"name", std::string(task.name)},
+                            {"cat", std::string(spelling(task.spent))},
+                            {"ts", task.start * 1e6},
+                            {"dur", task.seconds * 1e6}};
+      if (task.bytes > 0)
+        event["args"] = {{"bytes", task.bytes}};
+      events.push_back(std::move(event));
+      for (int number : task.after) {
+        const Task &other = result.tasks[rank][size_t(number)];
+        if (other.stream == task.stream)
+          continue;
+        ordered_json begin = {{"ph", "s"},
+                              {"pid", rank},
+                              {"tid", other.stream},
+                              {"name", "waits for"},
+                              {"cat", "wait"},
+                              {"id", arrows},
+                              {"ts", other.end * 1e6}};
+        ordered_json end = begin;
+        end["ph"] = "f";
+        end["bp"] = "e";
+        end["tid"] = task.stream;
+        end["ts"] = task.start * 1e6;
+        events.push_back(std::move(begin));
+        events.push_back(std::move(end));
+        ++arrows;
+      }
+    }
   }
   ordered_json all = {{"traceEvents", std::move(events)},
                       {"displayTimeUnit", "ms"}};
@@ -130,8 +151,8 @@ std::string toSvg(const StepResult &result, const std::string &title) {
   }
   double scale = width / std::max(result.seconds, 1e-12), y = top;
   for (size_t rank = 0; rank < result.tasks.size(); ++rank) {
-    svg.text(8, y + 13, nameOf(result, rank));
-    for (int stream : streamsOf(result.tasks[rank])) {
+    svg.text(8, y + 13, nameOfRank(result, rank));
+    for (const auto &[stream, name] : streamsOf(result.tasks[rank])) {
       svg.text(110, y + 13, stream == kComputeStream ? "kernels" : "links");
       // What is too short to be seen, and touches what is before it, is one
       // bar with that.

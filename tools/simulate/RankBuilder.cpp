@@ -203,6 +203,7 @@ void RankBuilder::addExchange(const Program &program, size_t first,
   task.name = spelling(collective.op);
   task.spent = Spent::Exchange;
   task.seconds = cost.seconds;
+  task.bytes = bytes;
   task.stream = streamOf(collective);
   if (task.stream != kComputeStream && lastKernel >= 0)
     task.after.push_back(lastKernel);
@@ -240,6 +241,7 @@ void RankBuilder::message(bool isSent, double bytes, double seconds,
   task.spent = Spent::Exchange;
   task.stream = isSent ? kSendStream : kReceiveStream;
   task.seconds = seconds;
+  task.bytes = bytes;
   task.meeting = meeting;
   if (lastKernel >= 0)
     task.after.push_back(lastKernel);

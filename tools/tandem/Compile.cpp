@@ -8,8 +8,8 @@
 #include "tools/commands/Print.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CompileFlags.h"
+#include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
-#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
@@ -106,10 +106,11 @@ static Status checkName(const std::string &output, bool isModule) {
   return Status::success();
 }
 
-/// The page of an artifact.
+/// The page of an artifact, which stands in `output` or is a stage beside it.
 static Status writeReport(const artifact::ArtifactWriter &writer,
                           const nlohmann::ordered_json &planned,
-                          Session &session, const std::string &path) {
+                          Session &session, const std::string &output,
+                          const std::string &path) {
   auto bytes = writer.bytes();
   if (!bytes)
     return bytes.status();
@@ -117,7 +118,7 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
       artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
   if (!reader)
     return reader.status();
-  auto facts = compiledFacts(*reader, planned, session, /*hasTimes=*/true);
+  auto facts = pageFacts(*reader, planned, session, output);
   if (!facts)
     return facts.status();
   Status status = writeText(path, reportPage(*facts));
@@ -421,11 +422,13 @@ static Status runCompile(const CompileCommandOptions &command) {
         sayWritten(writers->size() > 1 ? "stage " + std::to_string(i)
                                        : "the artifact",
                    path);
-      if (status && !command.report.empty())
-        status =
-            writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
-                        session, reportPath(command.report, int64_t(i)));
     }
+    // When all stages are there.
+    for (size_t i = 0; status && !command.report.empty() && i < writers->size();
+         ++i)
+      status =
+          writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
+                      session, output, reportPath(command.report, int64_t(i)));
   }
   if (status)
     status = writeWeights(session.weights(), weights, model);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/BudgetCurve.h"
 #include "tools/tandem/CompileFlags.h"
+#include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/InspectCode.h"
 #include "tools/tandem/InspectMethods.h"
@@ -13,7 +14,6 @@
 #include "tools/tandem/InspectTypes.h"
 #include "tools/tandem/KernelCode.h"
 #include "tools/tandem/LoadFacts.h"
-#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
@@ -27,12 +27,14 @@ using namespace tandem;
 using namespace tandem::commands;
 namespace am = tandem::artifact;
 
-/// Writes the page, with the curve, and with the code where there are texts.
-static Status writePage(const am::ArtifactReader &reader,
+/// Writes the page of `model`, an artifact or what one was made of, with the
+/// curve, and with the code where there are texts.
+static Status writePage(const std::string &model,
+                        const am::ArtifactReader &reader,
                         const nlohmann::ordered_json &planned, Session &session,
                         const std::optional<BudgetCurve> &curve,
                         const KernelTexts *texts, const std::string &path) {
-  auto facts = compiledFacts(reader, planned, session, /*hasTimes=*/true);
+  auto facts = pageFacts(reader, planned, session, model);
   if (!facts)
     return facts.status();
   if (curve)
@@ -67,7 +69,7 @@ static Status showBudgetCurve(const std::string &model, const std::string &path,
 static Status printFacts(const am::ArtifactReader &reader,
                          const nlohmann::ordered_json &planned,
                          Session &session) {
-  auto facts = compiledFacts(reader, planned, session, /*hasTimes=*/false);
+  auto facts = compiledFacts(reader, planned, session);
   if (facts)
     std::printf("%s\n", jsonText(*facts).c_str());
   return facts.status();
@@ -268,7 +270,7 @@ static Status runInspect(const InspectOptions &command) {
   if (command.resources)
     return printResources(*reader);
   if (!command.html.empty())
-    return writePage(*reader, planned, session, curve,
+    return writePage(path, *reader, planned, session, curve,
                      command.code ? &texts : nullptr, command.html);
   if (command.json)
     return printFacts(*reader, planned, session);

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/CompileFlags.h"
+#include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/FlameGraph.h"
-#include "tools/tandem/PassFacts.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/ProfileFacts.h"
+#include "tools/tandem/ProfileTrace.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
 #include "tools/tandem/WriteText.h"
@@ -33,7 +34,7 @@ struct ProfileOptions {
           "what the processor counts; of a model also where in it the time is "
           "spent. Inputs and parameters that are not given are made up.";
 
-  std::string path, program, params, device, flame, html;
+  std::string path, program, params, device, flame, html, trace;
   std::vector<std::string> data;
   std::optional<int64_t> runThreads;
   Repeats repeats;
@@ -98,6 +99,8 @@ void ProfileOptions::declare(OptionTable &table) {
       .example("flame.svg")
       .notFor(".tdm", "an artifact, which does not say where its kernels are "
                       "from");
+  table.text("trace", "F.json", trace,
+             "write the timeline in Chrome's trace format, for Perfetto");
   size_t own = table.options().size();
   table.groupOf("compile");
   flags.declare(table);
@@ -131,6 +134,7 @@ static Status profile(const ProfileOptions &command) {
   files.readsArguments("--data", command.data);
   files.writes({"--flame", command.flame, {io::FileKind::Svg}});
   files.writes({"--html", command.html, {io::FileKind::Report}});
+  files.writes({"--trace", command.trace, {io::FileKind::Profile}});
   if (Status s = files.check(command.flags.force); !s)
     return s;
   Session session(compile);
@@ -185,9 +189,11 @@ static Status profile(const ProfileOptions &command) {
   if (!command.flame.empty())
     if (Status s = writeText(command.flame, flameGraph(*facts)); !s)
       return s;
+  if (!command.trace.empty())
+    if (Status s = writeText(command.trace, profileTrace(*facts)); !s)
+      return s;
   if (!command.html.empty()) {
-    auto all =
-        compiledFacts(model->reader(), planned, session, /*hasTimes=*/true);
+    auto all = pageFacts(model->reader(), planned, session, command.path);
     if (!all)
       return all.status();
     (*all)["measured"] = *facts;

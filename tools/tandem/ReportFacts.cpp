@@ -19,22 +19,23 @@ using namespace tandem::commands;
 using Json = nlohmann::ordered_json;
 namespace am = tandem::artifact;
 
+const DeviceRow &commands::typicalDevice(const am::Target &target) {
+  if (target.kind == "cpu")
+    return Machines::builtin().devices().find("cpu")->second;
+  llvm::StringRef arch = target.arch;
+  int64_t sm = 90;
+  arch.consume_front("sm_");
+  arch.take_while(llvm::isDigit).getAsInteger(10, sm);
+  return CudaModel::of(sm).device();
+}
+
 namespace {
 /// A machine of the kind that a manifest's code is made for.
 struct TypicalMachine {
   explicit TypicalMachine(const am::Target &target)
       : isCpu(target.kind == "cpu"), bits(widestVectors(target.features)),
-        row(rowOf(target)), device(row, bits, /*ranks=*/1, /*threads=*/0, {}) {}
-
-  static const DeviceRow &rowOf(const am::Target &target) {
-    if (target.kind == "cpu")
-      return Machines::builtin().devices().find("cpu")->second;
-    llvm::StringRef arch = target.arch;
-    int64_t sm = 90;
-    arch.consume_front("sm_");
-    arch.take_while(llvm::isDigit).getAsInteger(10, sm);
-    return CudaModel::of(sm).device();
-  }
+        row(typicalDevice(target)),
+        device(row, bits, /*ranks=*/1, /*threads=*/0, {}) {}
 
   Json json() const {
     Rates rates = Rates::of(row, bits);

@@ -8,6 +8,7 @@
 #ifndef TANDEM_TOOLS_TANDEM_REPORTFACTS_H
 #define TANDEM_TOOLS_TANDEM_REPORTFACTS_H
 
+#include "passes/target/Machines.h"
 #include "tools/commands/ArtifactFacts.h"
 
 namespace tandem::commands {
@@ -19,6 +20,9 @@ namespace tandem::commands {
 Result<nlohmann::ordered_json>
 reportFacts(const artifact::ArtifactReader &reader,
             const nlohmann::ordered_json &planned);
+
+/// The typical device of a target, which predictions are of.
+const DeviceRow &typicalDevice(const artifact::Target &target);
 
 } // namespace tandem::commands
 

@@ -191,6 +191,16 @@ static Result<Simulation> simulateStages(std::vector<am::Manifest> stages,
   return made;
 }
 
+static Result<Simulation> simulateCompiled(std::vector<am::Manifest> stages,
+                                           const SimulationOptions &options,
+                                           const Calibrated &calibrated) {
+  int64_t bits = 256;
+  if (stages.front().target.kind == "cpu")
+    if (auto target = parseCpuTarget("cpu:" + stages.front().target.arch))
+      bits = target->vectorBits;
+  return simulateStages(std::move(stages), "", bits, 0, options, calibrated);
+}
+
 /// Simulates, by the tables alone, what was measured; `same` does it, of which
 /// the measurement says how it was compiled.
 static Result<Calibrated> calibrate(
@@ -332,11 +342,13 @@ commands::simulateArtifact(const std::string &path,
     if (pipeline)
       count = pipeline->stages;
   }
-  int64_t bits = 256;
-  if (stages.front().target.kind == "cpu")
-    if (auto target = parseCpuTarget("cpu:" + stages.front().target.arch))
-      bits = target->vectorBits;
-  return simulateStages(std::move(stages), "", bits, 0, options, *calibrated);
+  return simulateCompiled(std::move(stages), options, *calibrated);
+}
+
+Result<Simulation>
+commands::simulateManifests(std::vector<am::Manifest> stages,
+                            const SimulationOptions &options) {
+  return simulateCompiled(std::move(stages), options, Calibrated());
 }
 
 /// "data=2,tensor=4" without axes of one rank.

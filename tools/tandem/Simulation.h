@@ -70,6 +70,10 @@ Result<Simulation> simulateModel(const std::string &path,
 Result<Simulation> simulateArtifact(const std::string &path,
                                     const SimulationOptions &options);
 
+/// The same of what artifacts say, of one rank or of all stages in their order.
+Result<Simulation> simulateManifests(std::vector<artifact::Manifest> stages,
+                                     const SimulationOptions &options);
+
 /// One mesh with a plan, and what came of it.
 struct Candidate {
   std::string mesh, parallel;

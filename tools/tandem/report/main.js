@@ -5,6 +5,7 @@ const kPanels = [
   ['overview', 'Overview', overview], ['memory', 'Memory', memory],
   ['kernels', 'Kernels', kernels],
   ['saved', 'Saved and recomputed', saved], ['graph', 'Graph', graph],
+  ['timeline', 'Timeline', timelines],
   ['writes', 'Mutation and aliases', writes],
   ['precision', 'Precision', precision], ['passes', 'Passes', passes],
   ...(facts.measured ? [['measured', 'Measured', measured]] : []),

@@ -1,5 +1,7 @@
-//===- PassFacts.cpp - what the passes of a compilation did, as JSON ------===//
-#include "tools/tandem/PassFacts.h"
+//===- CompiledFacts.cpp - what is known of what a session compiled -------===//
+#include "tools/tandem/CompiledFacts.h"
+
+#include "tools/tandem/TimelineFacts.h"
 
 #include "mlir/Pass/PassRegistry.h"
 
@@ -42,11 +44,25 @@ static void addPasses(Json &facts, Session &session, bool hasTimes) {
   facts["phase_seconds"] = std::move(phases);
 }
 
-Result<Json> commands::compiledFacts(const artifact::ArtifactReader &reader,
-                                     const Json &planned, Session &session,
-                                     bool hasTimes) {
+static Result<Json> factsOf(const artifact::ArtifactReader &reader,
+                            const Json &planned, Session &session,
+                            bool hasTimes) {
   auto facts = reportFacts(reader, planned);
   if (facts && !session.passes().passes.empty())
     addPasses(*facts, session, hasTimes);
+  return facts;
+}
+
+Result<Json> commands::compiledFacts(const artifact::ArtifactReader &reader,
+                                     const Json &planned, Session &session) {
+  return factsOf(reader, planned, session, /*hasTimes=*/false);
+}
+
+Result<Json> commands::pageFacts(const artifact::ArtifactReader &reader,
+                                 const Json &planned, Session &session,
+                                 const std::string &path) {
+  auto facts = factsOf(reader, planned, session, /*hasTimes=*/true);
+  if (facts)
+    (*facts)["timeline"] = timelineFacts(reader, path);
   return facts;
 }
