@@ -238,6 +238,49 @@ static CallResults softMargin(Call &call) {
                                 .cast(call[0].type().getElementType())};
 }
 
+//===----------------------------------------------------------------------===//
+// Of regions
+//===----------------------------------------------------------------------===//
+
+/// 1 - the mean over the classes of (2 |p y| + smooth) / (|p| + |y| + smooth),
+/// whose sums are over the whole batch (Milletari, Navab and Ahmadi, "V-Net",
+/// 2016; MONAI's DiceLoss with batch=True).
+static CallResults dice(Call &call) {
+  if (failed(call.expectFloat(0)))
+    return failure();
+  Type type = composite::computeType(call.value(0));
+  double smooth = call.number("smooth", 1e-5);
+  if (!(smooth > 0))
+    return call.fail("expected 'smooth' to be above 0");
+  Expr x = wide(call, 0, type), p = x, y = x;
+  SmallVector<int64_t> summed = dimsUpTo(x.rank());
+  if (isa<FloatType>(call[1].type().getElementType())) {
+    if (failed(call.expectSameShape(0, 1)))
+      return failure();
+    p = sigmoid(x);
+    y = wide(call, 1, type);
+  } else {
+    if (failed(call.expectRank(0, 2, 64)))
+      return failure();
+    auto picked = pick(call, x, type);
+    if (!picked)
+      return failure();
+    auto ofAll = [&](const Expr &row) {
+      return row.expandReduced(x.shape(), picked->dim);
+    };
+    y = select(ofAll(picked->isInside), picked->hit.cast(type), x.like(kNaN));
+    y = select(ofAll(picked->isCounted), y, x.like(0));
+    p = select(ofAll(picked->isCounted), composite::softmax(x, picked->dim),
+               x.like(0));
+    summed.erase(summed.begin() + picked->dim);
+  }
+  Expr both = (p * y).reduceSum(summed) * 2 + smooth;
+  Expr all = (p + y).reduceSum(summed) + smooth;
+  Expr overlap = both / all;
+  Expr loss = 1.0 - formula::mean(overlap, dimsUpTo(overlap.rank()));
+  return SmallVector<Value>{loss.cast(call[0].type().getElementType())};
+}
+
 void tandem::addLossFunctions(FunctionTable &table) {
   table.family("Loss");
   table.add("cross_entropy_loss(x, target, weight?; reduction=mean, "
@@ -257,6 +300,12 @@ void tandem::addLossFunctions(FunctionTable &table) {
             "reduction=mean)",
             "the same of sigmoid(x), the first term times pos_weight",
             binaryCrossEntropyWithLogits);
+  table.add("dice_loss(x, target; smooth=1e-05, ignore_index=-100)",
+            "1 - the mean over the classes of (2 |p y| + smooth) / (|p| + |y| "
+            "+ smooth), sums over the batch: p is softmax(x) [N, C, ...] of "
+            "class indices [N, ...], or sigmoid(x) of masks of x's shape, "
+            "which are one class",
+            dice);
   table.add("soft_margin_loss(x, target; reduction=mean)",
             "log(1 + exp(-target x))", softMargin);
   addDistanceLossFunctions(table);

@@ -27,10 +27,17 @@ static constexpr LossKind kinds[] = {
     {"nll", "nll_loss", true, "logarithms of probabilities; classes"},
     {"mse", "mse_loss", false, "anything; the same type"},
     {"l1", "l1_loss", false, "anything; the same type"},
+    {"smooth_l1", "smooth_l1_loss", false, "anything; the same type"},
     {"huber", "huber_loss", false, "anything; the same type"},
     {"bce_with_logits", "binary_cross_entropy_with_logits", false,
      "logits; probabilities"},
+    {"bce", "binary_cross_entropy", false, "probabilities; probabilities"},
     {"kl", "kl_div", false, "logarithms of probabilities; probabilities"},
+    {"dice", "dice_loss", true,
+     "logits [N, C, d...]; classes, i64 [N, d...]; 1 - the mean over the "
+     "classes of their overlap in the batch"},
+    {"dice_with_logits", "dice_loss", false,
+     "logits of masks; the same type: the same of all masks as one class"},
 };
 
 std::vector<std::pair<std::string, std::string>> tandem::lossKinds() {
@@ -83,6 +90,14 @@ static Expr classesLast(const Expr &x) {
   for (int64_t i = 2; i < x.rank(); ++i)
     order.push_back(i);
   order.push_back(1);
+  return x.permute(order);
+}
+
+/// Brings [N, d..., C] into [N, C, d...].
+static Expr classesSecond(const Expr &x) {
+  SmallVector<int64_t> order = {0, x.rank() - 1};
+  for (int64_t i = 1; i + 1 < x.rank(); ++i)
+    order.push_back(i);
   return x.permute(order);
 }
 
@@ -148,7 +163,10 @@ FailureOr<Value> tandem::buildLoss(OpBuilder &builder, Location loc,
   const LossKind &kind = kindOf(spec.kind);
   std::string op = ("tandem." + kind.function).str();
   if (!RegisteredOperationName::lookup(op, builder.getContext())) {
-    auto made = callFunction(builder, loc, kind.function, {x, labels}, {});
+    // Functions have classes along dimension 1.
+    bool isMoved = kind.takesClasses && x.rank() > 2;
+    Value given = isMoved ? classesSecond(x).value : x.value;
+    auto made = callFunction(builder, loc, kind.function, {given, labels}, {});
     if (failed(made))
       return failure();
     return made->front();

@@ -42,7 +42,8 @@ struct LossOperands {
 /// cannot have one.
 Result<LossOperands> lossOperands(const LossSpec &spec, const Expr &output);
 
-/// Makes the loss, or fails with a diagnostic at `loc`.
+/// Makes the loss, or fails with a diagnostic at `loc`. Classes are the last
+/// dimension of `x`.
 mlir::FailureOr<mlir::Value> buildLoss(mlir::OpBuilder &builder,
                                        mlir::Location loc, const LossSpec &spec,
                                        const Expr &x, mlir::Value labels);

@@ -45,7 +45,7 @@ with open(f"{folder}/model.json", "w") as file:
         inputs=[dict(name="x", type="f32", shape=[32, 1, 32, 32]), dict(name="mask", type="i64", shape=[32, 32, 32], high=2)],
         params=[dict(name="w", type="f32", shape=[2, 1, 1, 1], init=dict(kind="constant", value=0.0))],
         nodes=[dict(op="conv2d", inputs=["x", "w"], outputs=["logits"]),
-               dict(op="cross_entropy_loss", inputs=["logits", "mask"], outputs=["loss"])],
+               dict(op="dice_loss", inputs=["logits", "mask"], outputs=["loss"])],
         outputs=[dict(name="loss", value="loss"), dict(name="logits", value="logits", no_grad=True)]), file)
 FILES
 # Exit code 1 is one that a bar is missed: other programs run beside this one.

@@ -63,7 +63,8 @@ expect 2 'one of the kinds cross_entropy.* but got .squares.' "$tandem" compile 
   --dim=batch=64 --loss=squares:logits,labels
 
 # Every kind of loss: one of them named a function that does not exist.
-for kind in cross_entropy nll mse l1 huber bce_with_logits kl; do
+for kind in cross_entropy nll mse l1 smooth_l1 huber bce_with_logits bce kl dice \
+  dice_with_logits; do
   expect 0 'wrote the artifact' "$tandem" compile "$model" -o m.tdm \
     --dim=batch=64 --loss=$kind:logits,target --optimizer=sgd:lr=0.1
 done

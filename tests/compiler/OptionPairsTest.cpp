@@ -120,8 +120,9 @@ TEST(OptionPairs, OptimizersAndLossesAreChecked) {
             "'cross_entropy:logits'");
   EXPECT_EQ(refused({"--loss=crossentropy:logits,labels"}),
             "expected --loss=KIND:OUTPUT,LABELS with one of the kinds "
-            "cross_entropy, nll, mse, l1, huber, bce_with_logits, kl, but got "
-            "'crossentropy' (did you mean 'cross_entropy'?)");
+            "cross_entropy, nll, mse, l1, smooth_l1, huber, bce_with_logits, "
+            "bce, kl, dice, dice_with_logits, but got 'crossentropy' (did you "
+            "mean 'cross_entropy'?)");
   EXPECT_EQ(refused({"--loss=mse:y,t"}, "m.json"),
             "--loss=KIND:OUTPUT,LABELS is for models of other formats, but the "
             "model is 'm.json'");

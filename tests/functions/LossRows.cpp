@@ -23,6 +23,8 @@ void tandem::test::addLossFunctionRows(std::vector<FunctionRow> &rows) {
       {inside, inside, {tensorOf("4")}}, "");
   row("binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits",
       {x, inside, {tensorOf("4")}, {tensorOf("4")}}, "");
+  row("dice_loss", "dice_loss", {scores, labels}, "{ignore_index = 2}");
+  row("dice_loss", "dice_loss_masks", {x, inside}, "{smooth = 1.0}");
   for (const char *name :
        {"soft_margin_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
         "poisson_nll_loss", "hinge_embedding_loss", "cosine_similarity"})

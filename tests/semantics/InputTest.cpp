@@ -229,8 +229,9 @@ namespace {
 
 class Losses : public RowTest {};
 
-/// The loss of logits [5, 3] and labels, as `--loss` makes it of a model.
-std::string withLoss(const std::string &spec) {
+/// The loss of x and labels, as `--loss` makes it of a model.
+std::string withLoss(const std::string &spec, std::string x = "5x3xf32",
+                     std::string labels = "5xi64") {
   mlir::DialectRegistry registry;
   registerCompiler(registry);
   mlir::MLIRContext context(registry);
@@ -238,8 +239,12 @@ std::string withLoss(const std::string &spec) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(
       R"(module attributes {tandem.phase = "capture"} {
     func.func @graph(
-        %x: tensor<5x3xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},
-        %labels: tensor<5xi64> {tandem.role = #tandem.role<input "labels">})
+        %x: tensor<)" +
+          x +
+          R"(> {tandem.role = #tandem.role<input "x" {requires_grad}>},
+        %labels: tensor<)" +
+          labels +
+          R"(> {tandem.role = #tandem.role<input "labels">})
         -> (tensor<f32> {tandem.role = #tandem.role<output "loss">}) {
       %0 = tandem.constant dense<0.0> : tensor<f32>
       return %0 : tensor<f32>
@@ -300,6 +305,67 @@ TEST_P(Losses, SmoothedLabelsAreThoseOfPyTorch) {
     ASSERT_EQ(m->backward({{"loss", {1}}}), "");
     EXPECT_PRED_FORMAT2(areNear, m->gradient("x"), row.gradient);
   }
+}
+
+// Numbers of MONAI 1.6: DiceLoss(softmax=True, to_onehot_y=True, batch=True).
+TEST_P(Losses, DiceIsThatOfMonai) {
+  std::string text = withLoss("dice:y,t");
+  auto m = start({text.c_str(), nullptr});
+  ASSERT_TRUE(m);
+  m->set("x", {1, 0, 2, -1, 0.5, 0, 0, 1, 1, 3, -2, 0.25, 0.125, -0.5, 2});
+  m->set("labels", {0, 2, 0, 1, 2});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NEAR(m->output("loss")[0], 0.746153013757, 1e-6);
+  ASSERT_EQ(m->backward({{"loss", {1}}}), "");
+  EXPECT_PRED_FORMAT2(
+      areNear, m->gradient("x"),
+      (Numbers{
+          -0.03732657307934653, 0.001242641617309877, 0.03608393146203665,
+          0.0067794565386074595, 0.019515004840777336, -0.0262944613793848,
+          -0.024479297066218802, 0.0037004771506847505, 0.020778819915534052,
+          0.0008089280322669595, -0.0020878868303999846, 0.0012789587981330247,
+          0.013719102750813943, 0.006022075375816456, -0.0197411781266304}));
+}
+
+// A row that is not to count changes nothing, and one of no class all.
+TEST_P(Losses, DiceLeavesIgnoredRowsOut) {
+  std::string four = withLoss("dice:y,t", "4x3xf32", "4xi64"),
+              five = withLoss("dice:y,t");
+  auto m = start({four.c_str(), nullptr}), n = start({five.c_str(), nullptr});
+  ASSERT_TRUE(m && n);
+  m->set("x", {1, 0, 2, -1, 0.5, 0, 3, -2, 0.25, 0.125, -0.5, 2});
+  m->set("labels", {0, 2, 1, 2});
+  ASSERT_EQ(m->forward(), "");
+  n->set("x", {1, 0, 2, -1, 0.5, 0, 5, 6, 7, 3, -2, 0.25, 0.125, -0.5, 2});
+  n->set("labels", {0, 2, -100, 1, 2});
+  ASSERT_EQ(n->forward(), "");
+  EXPECT_NEAR(n->output("loss")[0], m->output("loss")[0], 1e-6);
+  n->set("labels", {0, 2, 3, 1, 2});
+  ASSERT_EQ(n->forward(), "");
+  EXPECT_TRUE(std::isnan(n->output("loss")[0]));
+}
+
+// Masks of one class, of any shape: MONAI's with sigmoid=True, batch=True.
+TEST_P(Losses, DiceOfMasksIsThatOfMonai) {
+  std::string text = withLoss("dice_with_logits:y,t", "2x1x3xf32", "2x1x3xf32");
+  auto m = start({text.c_str(), nullptr});
+  ASSERT_TRUE(m);
+  m->set("x", {1, 0, 2, -1, 0.5, 0});
+  m->set("labels", {1, 0, 1, 0, 1, 0});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NEAR(m->output("loss")[0], 0.31286223038445116, 1e-6);
+}
+
+// Classes of more than two dimensions are the last one here, and were taken to
+// be dimension 1 by nll: a wrong number where there are as many of both.
+TEST_P(Losses, ClassesOfALossOfFunctionsAreTheLastDimension) {
+  std::string text = withLoss("nll:y,t", "1x2x2xf32", "1x2xi64");
+  auto m = start({text.c_str(), nullptr});
+  ASSERT_TRUE(m);
+  m->set("x", {1, 2, 3, 4});
+  m->set("labels", {1, 1});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_EQ(m->output("loss")[0], -3);
 }
 
 TEST(LossSpecs, WhatIsWrongWithASmoothingIsSaid) {

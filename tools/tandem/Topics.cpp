@@ -60,9 +60,11 @@ static std::string schedules() {
 static std::string losses() {
   std::string text =
       "--loss=NAME is an output of the model, which is differentiated.\n"
-      "--loss=KIND:OUTPUT,LABELS gives a model in ONNX a loss: the mean over "
-      "all\nelements (rows, for classes) of OUTPUT, any value of the graph, "
-      "and LABELS, a\nnew input. What they are:\n\n";
+      "--loss=KIND:OUTPUT,LABELS gives a model of another format a loss: the "
+      "mean over\nall elements (rows, for classes; over the batch, for dice) "
+      "of "
+      "OUTPUT, any value\nof the graph, and LABELS, a new input. What they "
+      "are:\n\n";
   for (const auto &[kind, meaning] : lossKinds())
     text += llvm::formatv("  {0,-17}{1}\n", kind, meaning);
   return text;

@@ -30,6 +30,8 @@ void GraphTranslator::noteLoss(const std::string &kind,
        "a LogSoftmax, or cross_entropy of its input"},
       {"kl", "Softmax", "logarithms of probabilities", "a LogSoftmax"},
       {"bce_with_logits", "Sigmoid", "logits", "the input of the Sigmoid"},
+      {"dice", "Softmax", "logits", "the input of the Softmax"},
+      {"dice_with_logits", "Sigmoid", "logits", "the input of the Sigmoid"},
   };
   std::map<std::string, const NodeData *> makers;
   for (const NodeData &node : model.graph.nodes)

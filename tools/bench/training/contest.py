@@ -49,8 +49,10 @@ def prepare(args, name):
         if done.returncode:
             raise SystemExit(f"run: error: preparing {name}: {done.stderr.strip()[-600:]}")
     model = os.path.join(place, "model.json" if os.path.exists(os.path.join(place, "model.json")) else "model.pt2")
-    tool(args, "tandem", "compile", model, "-o", os.path.join(place, "step.tdm"), "--force",
-         *compile_options(RECIPES[name]))
+    options = compile_options(RECIPES[name])
+    if model.endswith(".json"):  # such a model has its loss in it
+        options = [option for option in options if not option.startswith("--loss=")]
+    tool(args, "tandem", "compile", model, "-o", os.path.join(place, "step.tdm"), "--force", *options)
 
 
 def arrays(option, place, named):

@@ -156,17 +156,16 @@ class UNet(nn.Module):
         self.join2, self.join1 = block(4 * width, 2 * width), block(2 * width, width)
         self.head = nn.Conv2d(width, 2, 1)
 
-    def forward(self, x, mask):
+    def forward(self, x):
         one = self.down1(x)
         two = self.down2(F.max_pool2d(one, 2))
         y = self.up2(self.middle(F.max_pool2d(two, 2)))
         y = self.up1(self.join2(torch.cat([y, two], 1)))
-        logits = self.head(self.join1(torch.cat([y, one], 1)))
-        return {"loss": dice(logits, mask), "logits": logits}
+        return {"logits": self.head(self.join1(torch.cat([y, one], 1)))}
 
 
 def dice(logits, mask):
-    """1 - the mean over classes of 2 |p y| / (|p| + |y|) over the batch (Milletari et al., "V-Net", 2016)."""
+    """1 - the mean over classes of 2 |p y| / (|p| + |y|) over the batch, as MONAI's DiceLoss(batch=True) has it."""
     p, y = torch.softmax(logits, 1), F.one_hot(mask, 2).movedim(-1, 1).to(logits.dtype)
     over = (0, 2, 3)
-    return 1 - (2 * (p * y).sum(over) / (p.sum(over) + y.sum(over) + 1e-6)).mean()
+    return 1 - ((2 * (p * y).sum(over) + 1e-5) / (p.sum(over) + y.sum(over) + 1e-5)).mean()

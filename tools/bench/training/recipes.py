@@ -32,7 +32,8 @@ RECIPES = dict(
         ["--accuracy=output,labels"], dict(tokens="train-tokens.npy", labels="train-labels.npy"),
         dict(tokens="eval-tokens.npy", labels="eval-labels.npy"), "accuracy", True),
     unet=Recipe(
-        "U-Net on masks: Dice loss", dict(train=1024, eval=256), 32, 5, 1, ["--optimizer=adamw:lr=2e-3,weight_decay=0"],
+        "U-Net on masks: Dice loss", dict(train=1024, eval=256), 32, 5, 1,
+        ["--loss=dice:logits,mask", "--optimizer=adamw:lr=2e-3,weight_decay=0"],
         ["--metric=iou:logits,mask"], dict(x="train-x.npy", mask="train-mask.npy"), dict(x="eval-x.npy", mask="eval-mask.npy"), "iou", True),
 )
 

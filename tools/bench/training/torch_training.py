@@ -91,9 +91,11 @@ class Training:
     def loss(self, batch):
         low = torch.autocast("cpu", torch.bfloat16) if self.name == "gpt" else contextlib.nullcontext()
         with low:
-            if self.name in ("gpt", "unet"):
+            if self.name == "gpt":
                 return self.net(*batch.values())["loss"]
             x, labels = batch.values()
+            if self.name == "unet":
+                return models.dice(self.net(x)["logits"], labels)
             output = self.net(x)["output"]
             if self.name == "lstm":
                 return F.mse_loss(output, labels)
@@ -150,7 +152,7 @@ class Training:
                 found.append(self.loss(batch))
                 continue
             if self.name == "unet":
-                guess = self.net(x, labels)["logits"].argmax(1)
+                guess = self.net(x)["logits"].argmax(1)
                 for k in range(2):
                     both[k] += ((guess == k) & (labels == k)).sum()
                     either[k] += ((guess == k) | (labels == k)).sum()
@@ -178,7 +180,7 @@ def prepare(name, folder, seeds):
     torch.manual_seed(0)
     net = make().train()
     examples = {key: read(folder, of)[: recipe.batch] for key, of in recipe.data.items()}
-    if name not in ("gpt", "unet"):
+    if name != "gpt":
         examples = dict([next(iter(examples.items()))])
     torch.export.save(torch.export.export(net, tuple(examples.values())), os.path.join(folder, "model.pt2"))
     if name == "bert":
