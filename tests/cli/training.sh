@@ -165,6 +165,10 @@ printf 'steps = true\nno-shuffle = 1\nsave = 1979-05-27\nlog = ["a", "b"]\n' \
   >wrong.toml
 configured 2 "1:9: 'steps' is no flag.*2:14: expected true or false for \
 'no-shuffle'.*3:8: expected a text.*4:7: 'log' has one value" wrong.toml
+# A value that the option refuses was not said to be the file's.
+printf 'seed = 1\nsteps = "three"\non-nan = "stopp"\n[data]\nx = "@a.npy"\n' >wrong.toml
+configured 2 "wrong.toml:2:9: option '--steps' expected an integer from 0 to .* but got 'three'; wrong.toml:3:10: option \
+'--on-nan' expected stop, skip or report but got 'stopp' \(did you mean 'stop'" wrong.toml
 configured 1 'No such file' none.toml
 { echo 'steps = 3'; printf '['; printf 'a.%.0s' {1..100000}; echo 'b]'; } >deep.toml
 configured 2 'deep.toml:2:1: expected at most 1000 dots' deep.toml

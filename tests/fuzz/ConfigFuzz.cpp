@@ -34,10 +34,11 @@ struct Table {
   std::vector<std::string> data, casts;
 };
 
-using Texts = std::vector<std::string>;
-
-std::vector<std::string_view> viewsOf(const Texts &words) {
-  return {words.begin(), words.end()};
+std::vector<std::string_view> viewsOf(const std::vector<ConfigWord> &words) {
+  std::vector<std::string_view> views;
+  for (const ConfigWord &word : words)
+    views.push_back(word.text);
+  return views;
 }
 
 } // namespace
@@ -50,7 +51,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     requireMessage(words.status());
     return 0;
   }
-  for (const std::string &word : *words) {
+  for (const auto &[word, place] : *words) {
+    require(place.starts_with("run.toml:"));
     require(word.starts_with("--"));
     require(first.table.find(word.substr(2, word.find('=') - 2)) != nullptr);
   }

@@ -109,18 +109,21 @@ public:
   }
 
   void wrong(const toml::source_region &at, const std::string &what) {
-    problems_ += (problems_.empty() ? "" : "; ") + path_ + ":" +
-                 std::to_string(at.begin.line) + ":" +
-                 std::to_string(at.begin.column) + ": " + what;
+    problems_ += (problems_.empty() ? "" : "; ") + placeOf(at) + ": " + what;
   }
 
-  Result<std::vector<std::string>> take() {
+  Result<std::vector<ConfigWord>> take() {
     if (!problems_.empty())
       return Status::usage(problems_);
     return std::move(all_);
   }
 
 private:
+  std::string placeOf(const toml::source_region &at) const {
+    return path_ + ":" + std::to_string(at.begin.line) + ":" +
+           std::to_string(at.begin.column);
+  }
+
   void refuse(const std::string &key, const toml::node &node) {
     std::vector<std::string_view> known;
     for (const Option &option : table_.options())
@@ -138,7 +141,7 @@ private:
     }
     for (const auto &[key, node] : keysOf(values))
       if (auto text = textOf(*node))
-        add(option, key + "=" + *text);
+        add(option, "=" + key + "=" + *text, *node);
       else
         wrong(node->source(),
               "expected a text or a number for " + io::inQuotes(key));
@@ -152,7 +155,7 @@ private:
     }
     for (const toml::node &node : values)
       if (auto text = textOf(node))
-        add(option, *text);
+        add(option, "=" + *text, node);
       else
         wrong(node.source(), "expected texts or numbers in '" + name + "'");
   }
@@ -168,22 +171,25 @@ private:
                                name + "'");
     else if (flag && (isFlag || option.kind == Option::Kind::OptionalText)) {
       if (*flag)
-        all_.push_back("--" + name);
+        add(option, "", node);
     } else if (flag)
       wrong(node.source(), "'" + name + "' is no flag: expected a text or a " +
                                "number but got " + *text);
     else
-      add(option, *text);
+      add(option, "=" + *text, node);
   }
 
-  void add(const Option &option, const std::string &value) {
-    all_.push_back("--" + std::string(option.name) + "=" + value);
+  /// `value` begins with "=", or is empty.
+  void add(const Option &option, const std::string &value,
+           const toml::node &node) {
+    all_.push_back(
+        {"--" + std::string(option.name) + value, placeOf(node.source())});
   }
 
   const OptionTable &table_;
   Words words_;
   std::string path_, problems_;
-  std::vector<std::string> all_;
+  std::vector<ConfigWord> all_;
 };
 
 /// Returns the first line with more dots than options need, if there is one:
@@ -241,10 +247,10 @@ std::string valueText(const Option &option, const std::string &value) {
 
 } // namespace
 
-Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
-                                               Words words,
-                                               const std::string &path,
-                                               std::string_view text) {
+Result<std::vector<ConfigWord>> wordsOfConfig(const OptionTable &table,
+                                              Words words,
+                                              const std::string &path,
+                                              std::string_view text) {
   if (auto line = lineOfDots(text))
     return Status::usage(artifact::printable(path) + ":" +
                          std::to_string(*line) + ":1: expected at most " +
@@ -259,8 +265,8 @@ Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
   return reader.take();
 }
 
-Result<std::vector<std::string>> configWords(const OptionTable &table,
-                                             Words words) {
+Result<std::vector<ConfigWord>> configWords(const OptionTable &table,
+                                            Words words) {
   std::string path;
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i)
     if (words[i].starts_with("--config="))
@@ -268,7 +274,7 @@ Result<std::vector<std::string>> configWords(const OptionTable &table,
     else if (words[i] == "--config" && i + 1 < words.size())
       path = words[i + 1];
   if (path.empty())
-    return std::vector<std::string>();
+    return std::vector<ConfigWord>();
   // Also from a pipe.
   auto bytes = io::readBegin(path, kMost);
   if (!bytes)

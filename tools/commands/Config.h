@@ -17,18 +17,24 @@
 
 namespace tandem::commands {
 
-/// Returns the words "--name=value" of the file that `words` give as --config;
+/// A word of the command line that a file says in its place.
+struct ConfigWord {
+  std::string text;  ///< "--name=value"
+  std::string place; ///< of the value: FILE:LINE:COLUMN
+};
+
+/// Returns the words of the file that `words` give as --config;
 /// none if they give none. Options that `words` have themselves, or of which
 /// they have one that it excludes, are left out. Fails with Usage; each problem
 /// is at FILE:LINE:COLUMN.
-Result<std::vector<std::string>> configWords(const OptionTable &table,
-                                             Words words);
+Result<std::vector<ConfigWord>> configWords(const OptionTable &table,
+                                            Words words);
 
 /// The same of a file's text; `path` is for messages.
-Result<std::vector<std::string>> wordsOfConfig(const OptionTable &table,
-                                               Words words,
-                                               const std::string &path,
-                                               std::string_view text);
+Result<std::vector<ConfigWord>> wordsOfConfig(const OptionTable &table,
+                                              Words words,
+                                              const std::string &path,
+                                              std::string_view text);
 
 /// Returns a file for --config with the options that a parsed `table` was
 /// given, by whatever way, but --config itself. Empty where no such file can

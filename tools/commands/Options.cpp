@@ -286,6 +286,7 @@ const Option *OptionTable::find(std::string_view name) const {
 struct OptionTable::Parser {
   OptionTable &table;
   Words words;
+  const std::vector<ConfigWord> &ofFile; ///< the first of `words`
   std::vector<std::string> problems;
   size_t position = 0; ///< the next positional argument's
 
@@ -331,6 +332,12 @@ struct OptionTable::Parser {
         [&](const Option &one) { return name == one.written(); });
   }
 
+  /// Adds what is wrong with word `i`, and where that is.
+  void wrong(size_t i, const std::string &what) {
+    problems.push_back(
+        (i < ofFile.size() ? ofFile[i].place + ": " : std::string()) + what);
+  }
+
   /// Takes the option in word `i`; returns the last word that belongs to it.
   size_t takeOption(size_t i) {
     size_t equals = words[i].find('=');
@@ -343,13 +350,14 @@ struct OptionTable::Parser {
       return i;
     }
     std::string quoted = "option " + io::inQuotes(name);
+    size_t first = i;
     if (option->given && !option->repeats())
-      problems.push_back(quoted + " is given twice");
+      wrong(first, quoted + " is given twice");
     option->given = true;
     std::string_view value;
     if (!option->takesValue()) {
       if (equals != std::string_view::npos)
-        problems.push_back(quoted + " takes no value");
+        wrong(first, quoted + " takes no value");
     } else if (equals != std::string_view::npos) {
       value = words[i].substr(equals + 1);
     } else if (option->kind == Option::Kind::OptionalText) {
@@ -357,25 +365,26 @@ struct OptionTable::Parser {
     } else if (i + 1 < words.size() && !isOption(words[i + 1])) {
       value = words[++i];
     } else {
-      problems.push_back(quoted + " needs a value (" +
-                         std::string(option->value) + ")");
+      wrong(first,
+            quoted + " needs a value (" + std::string(option->value) + ")");
       return i;
     }
     if (Status status = option->take(value); !status)
-      problems.push_back(status.message());
-    takeKey(*option, quoted, value);
+      wrong(first, status.message());
+    takeKey(*option, first, value);
     option->values.emplace_back(value);
     return i;
   }
 
-  void takeKey(const Option &option, const std::string &quoted,
-               std::string_view value) {
+  /// Refuses the key of `value`, of word `i`, if it is there already.
+  void takeKey(const Option &option, size_t i, std::string_view value) {
     std::string_view key = value.substr(0, io::endOfName(value));
     if (!option.isKeyed || key.size() == value.size())
       return;
     for (const std::string &other : option.values)
       if (std::string_view(other).substr(0, io::endOfName(other)) == key)
-        problems.push_back(quoted + " gives " + io::inQuotes(key) + " twice");
+        wrong(i, "option " + io::inQuotes(option.written()) + " gives " +
+                     io::inQuotes(key) + " twice");
   }
 
   void run() {
@@ -403,18 +412,19 @@ struct OptionTable::Parser {
 };
 
 Status OptionTable::parse(Words words) {
-  std::vector<std::string> ofFile;
+  std::vector<ConfigWord> ofFile;
   std::vector<std::string_view> all;
   if (find("config")) {
     auto found = configWords(*this, words);
     if (!found)
       return std::move(found).status();
     ofFile = *std::move(found);
-    all.assign(ofFile.begin(), ofFile.end());
+    for (const ConfigWord &word : ofFile)
+      all.push_back(word.text);
     all.insert(all.end(), words.begin(), words.end());
     words = all;
   }
-  Parser parser{*this, words, {}};
+  Parser parser{*this, words, ofFile, {}};
   parser.run();
   if (helpAsked_)
     return Status::success();
