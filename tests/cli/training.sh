@@ -289,6 +289,17 @@ expect 0 '' "$bin/tandem-run" train rates.tdm --steps=22 --log=rates.log \
 rates=$(grep -oE '"lr": [0-9.e-]+' rates.log | cut -d' ' -f2 |
   sed -n '1p;6p;11p;16p;22p' | xargs)
 [ "$rates" = '0.125 0.1875 0.25 0.125 0' ] || fail "T08: rates $rates"
+# After a warm-up that rises to the first part.
+printf '0,0.5\n10,0\n' >rates.csv
+expect 0 '' "$bin/tandem" compile "$digits/mlp.mlir" -o rates.tdm --force \
+  --optimizer=sgd:lr=0.25 --lr-schedule=table:@rates.csv,warmup=4
+expect 0 '' "$bin/tandem-run" train rates.tdm --steps=15 --log=rates.log \
+  --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
+rates=$(grep -oE '"lr": [0-9.e-]+' rates.log | cut -d' ' -f2 |
+  sed -n '1p;3p;5p;10p;15p' | xargs)
+[ "$rates" = '0 0.0625 0.125 0.0625 0' ] || fail "T08: rates $rates"
+expect 2 "expected option 'warmup' to be" "$bin/tandem" compile \
+  "$digits/mlp.mlir" -o no.tdm --optimizer=sgd --lr-schedule=table:@rates.csv,warmup=x
 printf '0,1\n0,2\n' >rates.csv
 expect 2 'rise from 0' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
   --optimizer=sgd --lr-schedule=table:@rates.csv

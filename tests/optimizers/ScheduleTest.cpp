@@ -144,8 +144,9 @@ TEST(ScheduleTable, T08_SaysWhatIsWrong) {
             "expected updates that rise from 0 on but got '1=1'");
   EXPECT_EQ(error("table:0=1,5=1,5=2"),
             "expected updates that rise from 0 on but got '5=2'");
-  for (const char *text : {"table", "table:", "table:0", "table:0=x",
-                           "table:0=-1", "table:0.5=1", "table:0=nan"})
+  for (const char *text :
+       {"table", "table:", "table:0", "table:0=x", "table:0=-1", "table:0.5=1",
+        "table:0=nan", "table:warmup=2"})
     EXPECT_NE(error(text).find("expected UPDATES=PART"), std::string::npos);
   std::string many = "table:0=1";
   for (int i = 1; i <= 100; ++i)

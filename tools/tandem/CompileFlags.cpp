@@ -436,9 +436,8 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
 void CompileFlags::declare(Files &files, const std::string &model) const {
   files.reads("the model", model);
   files.reads("--shard", options.shard);
-  if (StringRef schedule = options.lrSchedule;
-      schedule.consume_front("table:@"))
-    files.reads("--lr-schedule", schedule.str());
+  if (auto file = fileOfTable(options.lrSchedule))
+    files.reads("--lr-schedule", file->first);
   for (StringRef text : options.importValues) {
     auto [name, value] = text.split('=');
     files.reads(("--value '" + name + "'").str(), value.str());

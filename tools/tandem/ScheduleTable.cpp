@@ -7,6 +7,7 @@
 #include "runtime/io/File.h"
 #include "tools/commands/Print.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace tandem;
@@ -14,10 +15,23 @@ using commands::numberText;
 
 static constexpr std::string_view kFile = "table:@";
 
-Result<std::string> tandem::withTable(std::string_view text) {
+std::optional<std::pair<std::string, std::string>>
+tandem::fileOfTable(std::string_view text) {
   if (!text.starts_with(kFile))
+    return std::nullopt;
+  text.remove_prefix(kFile.size());
+  size_t end = text.size();
+  for (const OptimizerOption &option : warmupOptions())
+    end = std::min(end, text.find("," + option.name.str() + "="));
+  return std::pair(std::string(text.substr(0, end)),
+                   std::string(text.substr(end)));
+}
+
+Result<std::string> tandem::withTable(std::string_view text) {
+  auto file = fileOfTable(text);
+  if (!file)
     return std::string(text);
-  std::string path(text.substr(kFile.size()));
+  const auto &[path, options] = *file;
   auto bytes = io::readFile(path);
   if (!bytes)
     return std::move(bytes).status().in("--lr-schedule");
@@ -43,6 +57,7 @@ Result<std::string> tandem::withTable(std::string_view text) {
     };
     all += (i ? "," : "") + at(0) + "=" + at(1);
   }
+  all += options;
   std::string error;
   if (!parseScheduleSpec(all, error))
     return Status::usage("--lr-schedule: " + io::inQuotes(path) + ": " + error);
@@ -51,8 +66,10 @@ Result<std::string> tandem::withTable(std::string_view text) {
 
 static Status checkSchedule(std::string_view text) {
   // A file is read when all options are right.
-  std::string error;
-  return text.starts_with(kFile) || parseScheduleSpec(text, error)
+  std::string error, known(text);
+  if (auto file = fileOfTable(text))
+    known = "table:0=1" + file->second;
+  return parseScheduleSpec(known, error)
              ? Status::success()
              : Status::usage("--lr-schedule: " + error);
 }

@@ -4,10 +4,17 @@
 
 #include "tools/commands/Options.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tandem {
+
+/// Returns the file of a schedule "table:@F.csv,warmup=100", and the options
+/// behind it, with their comma; nothing for another schedule.
+std::optional<std::pair<std::string, std::string>>
+fileOfTable(std::string_view text);
 
 /// Returns the schedule `text` with what its file says in the place of the
 /// file: "table:@F.csv", lines of UPDATES,PART, becomes "table:0=1,1000=0.5".

@@ -123,13 +123,14 @@ static Expr stableDecay(const ScheduleSpec &spec, const Expr &rate,
 static Expr table(const ScheduleSpec &spec, const Expr &rate,
                   const Expr &count) {
   const auto &points = spec.points;
-  Expr part = count.like(points.back().second);
+  Expr after = count - spec.option("warmup");
+  Expr part = after.like(points.back().second);
   for (size_t i = points.size() - 1; i-- > 0;) {
     auto [begin, first] = points[i];
     auto [end, last] = points[i + 1];
-    Expr on = first + (last - first) * ((count - begin) / (end - begin));
+    Expr on = first + (last - first) * ((after - begin) / (end - begin));
     part =
-        select(compare(ComparePredicate::lt, count, count.like(end)), on, part);
+        select(compare(ComparePredicate::lt, after, after.like(end)), on, part);
   }
   return rate * part;
 }
@@ -223,10 +224,11 @@ ArrayRef<ScheduleKind> tandem::scheduleKinds() {
        "transformers.get_wsd_schedule"},
       {"table",
        {},
-       false,
+       true,
        table,
        "lr times what UPDATES=PART,... says, along lines from 0=PART on; "
-       "table:@F.csv reads lines of UPDATES,PART",
+       "table:@F.csv reads lines of UPDATES,PART; UPDATES are those after a "
+       "warm-up, which rises to the first PART",
        "numpy.interp"}};
   return kinds;
 }
@@ -236,7 +238,8 @@ Expr ScheduleSpec::rate(const Expr &base, const Expr &count) const {
   double warmup = option("warmup"), from = option("from");
   if (warmup == 0)
     return after;
-  Expr rising = base * (from + (1 - from) * (count / warmup));
+  Expr top = points.empty() ? base : base * points.front().second;
+  Expr rising = top * (from + (1 - from) * (count / warmup));
   return select(compare(ComparePredicate::lt, count, count.like(warmup)),
                 rising, after);
 }
@@ -245,14 +248,21 @@ Expr ScheduleSpec::rate(const Expr &base, const Expr &count) const {
 // Parsing
 //===----------------------------------------------------------------------===//
 
-/// Reads the points of a table: `list` is UPDATES=PART,...
-static void readPoints(StringRef list, ScheduleSpec &spec,
-                       SmallVectorImpl<std::string> &problems) {
+/// Reads the points of a table: `list` is UPDATES=PART,... Returns the options
+/// that stand between them.
+static SmallVector<StringRef>
+readPoints(StringRef list, ArrayRef<OptimizerOption> options,
+           ScheduleSpec &spec, SmallVectorImpl<std::string> &problems) {
   constexpr size_t most = 100;
-  SmallVector<StringRef> entries;
+  SmallVector<StringRef> entries, others;
   list.split(entries, ',');
   for (StringRef entry : entries) {
     auto [updates, part] = entry.split('=');
+    StringRef key = updates;
+    if (any_of(options, [&](const auto &one) { return one.name == key; })) {
+      others.push_back(entry);
+      continue;
+    }
     int64_t count = 0;
     double value = 0;
     if (updates.getAsInteger(10, count) || count < 0 || count > kMostUpdates ||
@@ -268,9 +278,13 @@ static void readPoints(StringRef list, ScheduleSpec &spec,
     else
       spec.points.emplace_back(double(count), value);
   }
-  if (entries.size() > most)
-    problems.push_back("expected at most " + std::to_string(most) +
-                       " points but got " + std::to_string(entries.size()));
+  size_t points = entries.size() - others.size();
+  if (points > most || points == 0)
+    problems.push_back(
+        points ? "expected at most " + std::to_string(most) +
+                     " points but got " + std::to_string(points)
+               : std::string("expected UPDATES=PART from 0=PART on"));
+  return others;
 }
 
 /// What is wrong with values that are right by themselves.
@@ -319,10 +333,8 @@ std::optional<ScheduleSpec> tandem::parseScheduleSpec(StringRef text,
   if (text.contains(':'))
     list.split(entries, ',');
   SmallVector<std::string> problems;
-  if (name == "table") {
-    readPoints(list, spec, problems);
-    entries.clear();
-  }
+  if (name == "table")
+    entries = readPoints(list, options, spec, problems);
   readNumbers("schedule '" + name.str() + "'", options, entries, spec.values,
               problems);
   for (const OptimizerOption &option : options)
