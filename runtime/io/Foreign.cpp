@@ -15,6 +15,9 @@ constexpr std::string_view
     idx = "; IDX files are not read: in Python, 'numpy.save(\"F.npy\", "
           "numpy.frombuffer(bytes, numpy.uint8, offset=16).reshape(-1, 1, 28, "
           "28))' writes what is (offset=8 and no reshape for labels)",
+    table = "; Parquet and Arrow are not read: in Python, "
+            "'numpy.save(\"F.npy\", pandas.read_parquet(\"F.parquet\")"
+            ".to_numpy(\"float32\"))' writes what is (read_feather for Arrow)",
     packed = "; unpack it first";
 
 struct Known {
@@ -25,10 +28,11 @@ struct Known {
 
 std::string adviceFor(std::string_view path) {
   constexpr Known ends[] = {
-      {".pt", pickled},  {".pth", pickled}, {".ckpt", pickled},
-      {".pkl", pickled}, {".png", image},   {".jpg", image},
-      {".jpeg", image},  {"-ubyte", idx},   {".idx", idx},
-      {".gz", packed},   {".zip", packed}};
+      {".pt", pickled},  {".pth", pickled},  {".ckpt", pickled},
+      {".pkl", pickled}, {".png", image},    {".jpg", image},
+      {".jpeg", image},  {"-ubyte", idx},    {".idx", idx},
+      {".gz", packed},   {".zip", packed},   {".parquet", table},
+      {".arrow", table}, {".feather", table}};
   for (const Known &known : ends)
     if (path.ends_with(known.mark))
       return std::string(known.advice);
@@ -41,6 +45,8 @@ std::string adviceFor(Bytes file) {
                               {"\x89PNG", image},
                               {"\xff\xd8\xff", image},
                               {"\x1f\x8b", packed},
+                              {"PAR1", table},
+                              {"ARROW1", table},
                               {"\x93NUMPY", "; it is an npy file"},
                               {"TANDEM\r\n", "; it is an artifact"}};
   for (const Known &known : begins)

@@ -188,6 +188,11 @@ TEST(Argument, takesApartWhatUsersWrite) {
             "'.bin:u16' or '.bin:u32', a folder of images, 'FOLDER/', or "
             "tars, '{000..003}.tar:ENDING' but "
             "got 'f.tsv'");
+  for (const char *text : {"x=@f.parquet", "x=@f.arrow", "x=@f.feather"})
+    EXPECT_NE(parseArgument(text).status().message().find(
+                  "; Parquet and Arrow are not read: in Python, 'numpy.save("),
+              std::string::npos)
+        << text;
   EXPECT_EQ(parse("x=@f.bin:u16,shift=1").member, "u16,shift=1");
 }
 
