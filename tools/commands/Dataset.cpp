@@ -334,7 +334,7 @@ Status Dataset::drawBy(NamedArray weights) {
 std::vector<int64_t> Dataset::order(bool shuffle, uint64_t seed,
                                     int64_t epoch) const {
   if (!weights_)
-    return rowOrder(rows_, shuffle, seed, epoch);
+    return rowOrder(rows_, shuffle, seed, epoch, buffer_);
   std::vector<int64_t> rows(static_cast<size_t>(rows_));
   uint64_t counter = mix(mix(seed + 2) ^ uint64_t(epoch));
   for (int64_t &row : rows) {
@@ -446,21 +446,32 @@ Status checkFinite(const Dataset &data, const std::string &onNaN) {
 }
 
 std::vector<int64_t> rowOrder(int64_t rows, bool shuffle, uint64_t seed,
-                              int64_t epoch) {
+                              int64_t epoch, int64_t buffer) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), 0);
   if (!shuffle)
     return order;
   uint64_t counter = mix(mix(seed) ^ uint64_t(epoch));
-  // Fisher and Yates; an index below `bound` is the high half of a 128-bit
-  // product, and the few low halves that would favour some are drawn again.
-  for (auto bound = uint64_t(rows); bound > 1; --bound) {
+  // An index below `bound` is the high half of a 128-bit product, and the few
+  // low halves that would favour some are drawn again.
+  auto below = [&](uint64_t bound) {
     unsigned __int128 product;
     do
       product = static_cast<unsigned __int128>(mix(counter++)) * bound;
     while (uint64_t(product) < -bound % bound);
-    std::swap(order[bound - 1], order[uint64_t(product >> 64)]);
+    return uint64_t(product >> 64);
+  };
+  if (buffer > 0) {
+    // What lies from `row` on, as far as the buffer goes, is in the buffer.
+    for (int64_t row = 0; row < rows; ++row)
+      std::swap(
+          order[size_t(row)],
+          order[size_t(row) + below(uint64_t(std::min(buffer, rows - row)))]);
+    return order;
   }
+  // Fisher and Yates.
+  for (auto bound = uint64_t(rows); bound > 1; --bound)
+    std::swap(order[bound - 1], order[below(bound)]);
   return order;
 }
 

@@ -72,6 +72,10 @@ public:
   /// Draws the rows of each pass by `weights`, one for each row: as many as
   /// there are, with replacement. Fails with Usage where they are no weights.
   Status drawBy(NamedArray weights);
+  /// Shuffles each row with the `rows` next ones alone.
+  void shuffleWithin(int64_t rows) { buffer_ = rows; }
+  /// Returns in how many rows a row is shuffled; 0: in all.
+  int64_t shuffleBuffer() const { return buffer_; }
   /// Returns the rows of pass number `epoch`, as rowOrder or by the weights.
   std::vector<int64_t> order(bool shuffle, uint64_t seed, int64_t epoch) const;
   /// Returns the weights, or null.
@@ -178,6 +182,7 @@ private:
   std::optional<std::pair<std::string, uint32_t>> samples_;
   std::optional<NamedArray> weights_;
   std::vector<double> sums_; ///< of the weights until each row
+  int64_t buffer_ = 0;
   uint64_t seed_ = 0;
   int64_t epoch_ = 0;
   std::vector<std::vector<std::byte>> scratch_; ///< of each thread: a row
@@ -197,9 +202,11 @@ Status checkFinite(const Dataset &data, const std::string &onNaN);
 
 /// Returns the order in which pass number `epoch` visits `rows` rows: as they
 /// are or, with `shuffle`, in a permutation that depends on these numbers
-/// alone.
+/// alone: any of all, or where `buffer` is not 0 what a buffer of so many rows
+/// gives, of which each step takes one at random and fills its place with the
+/// next row.
 std::vector<int64_t> rowOrder(int64_t rows, bool shuffle, uint64_t seed,
-                              int64_t epoch);
+                              int64_t epoch, int64_t buffer = 0);
 
 /// Returns a well mixed 64-bit value for each counter (SplitMix64: Steele, Lea,
 /// Flood, "Fast splittable pseudorandom number generators", 2014).

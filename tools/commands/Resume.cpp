@@ -192,6 +192,8 @@ static std::string digestsOf(const Dataset &data) {
     if (std::string how = data.augmentationOf(name); !how.empty())
       digests[name] = digests[name].get<std::string>() + " " + how;
   }
+  if (data.shuffleBuffer())
+    digests["--shuffle-buffer"] = std::to_string(data.shuffleBuffer());
   if (const NamedArray *weights = data.weights()) {
     io::ArrayView view = weights->view();
     digests["--weights"] = std::to_string(

@@ -205,6 +205,16 @@ void TrainOptions::declare(OptionTable &options) {
             "which depends on the seed alone")
       .excludes("steps=0", "nothing is trained");
   options
+      .integer("shuffle-buffer", "N", shuffleBuffer, 2, mostSteps,
+               "shuffle by a buffer of N rows, of which each step takes one at "
+               "random and fills its place with the next row, so that rows are "
+               "read nearly in their order")
+      .byDefault("all rows")
+      .example("8")
+      .excludes("no-shuffle", "nothing is shuffled")
+      .excludes("weights", "rows are drawn")
+      .excludes("steps=0", "nothing is trained");
+  options
       .text("weights", "@FILE", weights,
             "draw the rows of each pass with replacement, each as often as its "
             "weight says, in place of taking each once")

@@ -138,6 +138,7 @@ Status Trainer::readData() {
 }
 
 Status Trainer::readWeights() {
+  data_->shuffleWithin(options_.shuffleBuffer.value_or(0));
   if (options_.weights.empty())
     return Status::success();
   auto arrays =

@@ -31,7 +31,7 @@ struct TrainOptions {
   ModelOptions model;
   std::vector<std::string> data, eval, metrics, augment;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
-      accumulate, keep, patience;
+      accumulate, keep, patience, shuffleBuffer;
   std::optional<double> lr;
   std::string config, save, resume, log, accuracy,
       onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,

@@ -204,6 +204,28 @@ TEST(Dataset, shufflesEvenly) {
   }
 }
 
+TEST(Dataset, shufflesInABuffer) {
+  std::vector<int64_t> sorted = rowOrder(100, false, 1, 0);
+  std::vector<int64_t> first = rowOrder(100, true, 1, 0, 8);
+  EXPECT_EQ(first, rowOrder(100, true, 1, 0, 8));
+  EXPECT_NE(first, rowOrder(100, true, 1, 1, 8));
+  EXPECT_NE(first, rowOrder(100, true, 1, 0, 9));
+  // No row before it was read, and each once.
+  int64_t farthest = 0;
+  for (int64_t i = 0; i < 100; ++i)
+    farthest = std::max(farthest, first[size_t(i)] - i);
+  EXPECT_EQ(farthest, 7);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(first, sorted);
+  // In a buffer of 2 the first row is 0 or 1, and comes with each that is left.
+  std::map<std::vector<int64_t>, int> seen;
+  for (int64_t epoch = 0; epoch < 800; ++epoch)
+    ++seen[rowOrder(4, true, 0, epoch, 2)];
+  EXPECT_EQ(seen.size(), 8u);
+  for (const auto &[order, count] : seen)
+    EXPECT_NEAR(count, 100, 50);
+}
+
 TEST(Dataset, drawsRowsByWeights) {
   Program p = program();
   constexpr int64_t rows = 4, passes = 1000;

@@ -438,6 +438,27 @@ TEST_F(Resume, T09_refusesToResumeAPassWithoutItsWeights) {
   EXPECT_EQ(train({"--steps=2", "--resume=w.st", "--weights=@w.npy"}).code, 0);
 }
 
+// The order of a buffer is another one than that of all rows, and goes on in
+// the middle of a pass.
+TEST_F(Resume, T09_goesOnInTheOrderOfItsBuffer) {
+  const char *buffer = "--shuffle-buffer=5";
+  ASSERT_EQ(train({"--steps=4", buffer, "--save=whole.st"}).code, 0);
+  ASSERT_EQ(train({"--steps=4", "--save=all.st"}).code, 0);
+  ASSERT_EQ(train({"--steps=2", buffer, "--save=w.st"}).code, 0);
+  for (Ended ended :
+       {train({"--steps=2", "--resume=w.st"}),
+        train({"--steps=2", "--resume=w.st", "--shuffle-buffer=6"})}) {
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_NE(ended.err.find("the rows of '--shuffle-buffer' differ"),
+              std::string::npos)
+        << ended.err;
+  }
+  ASSERT_EQ(train({"--steps=2", "--resume=w.st", buffer, "--save=w.st"}).code,
+            0);
+  EXPECT_EQ(bytes("w.st"), bytes("whole.st"));
+  EXPECT_NE(bytes("all.st"), bytes("whole.st"));
+}
+
 // A name says nothing of what is counted.
 TEST_F(Resume, T10_comparesTheBestByTheSameMetricAlone) {
   auto best = [&](const char *metric, std::vector<std::string> more) {
