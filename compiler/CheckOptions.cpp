@@ -73,15 +73,19 @@ static Status checkRanks(const CompileOptions &options) {
   std::string error;
   if (options.mesh.empty())
     return options.parallel.empty() && options.shard.empty() &&
-                   options.batchNorm.empty()
+                   options.batchNorm.empty() && !options.bucketMb
                ? Status::success()
-               : Status::usage("--parallel, --shard and --batch-norm need "
-                               "--mesh");
+               : Status::usage("--parallel, --shard, --batch-norm and "
+                               "--bucket-mb need --mesh");
   if (!options.batchNorm.empty() && options.batchNorm != "per-rank" &&
       options.batchNorm != "synchronized")
     return Status::usage("expected --batch-norm to be synchronized or "
                          "per-rank, but got '" +
                          options.batchNorm + "'");
+  if (options.bucketMb &&
+      !(*options.bucketMb >= CompileOptions::leastBucketMb &&
+        *options.bucketMb <= CompileOptions::mostBucketMb))
+    return Status::usage("expected --bucket-mb to be from 0.00001 to 1024");
   auto mesh = parseMeshSpec(options.mesh, error);
   if (!mesh)
     return Status::usage("--mesh: " + error);
@@ -267,6 +271,7 @@ template <typename Visit> static void visitPhaseOptions(Visit visit) {
   visit("optimize", "--mesh", &O::mesh);
   visit("optimize", "--parallel", &O::parallel);
   visit("optimize", "--shard", &O::shard);
+  visit("optimize", "--bucket-mb", &O::bucketMb);
   visit("partition", "--partition", &O::partition);
   visit("partition", "--memory-budget", &O::memoryBudget);
   visit("partition", "--optimizer", &O::optimizer);

@@ -74,6 +74,9 @@ struct CompileOptions {
   std::string parallel;  ///< `ddp+tp`; empty: none
   std::string batchNorm; ///< `per-rank` or `synchronized`; empty: the latter
   std::string shard;     ///< a file with the plan of shardings; empty: none
+  /// The MiB that small sums of ranks wait for; nothing: what links are worth.
+  std::optional<double> bucketMb;
+  static constexpr double leastBucketMb = 1e-5, mostBucketMb = 1024;
   /// A phase, a pass, or a run of one (`erase-dead-ops:2`); empty: all.
   std::string stopAfter;
   std::string dumpPhases; ///< a folder for the module of each phase

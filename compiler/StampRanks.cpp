@@ -71,9 +71,11 @@ static llvm::StringSet<> axesIn(ModuleOp module) {
 static void warnOfIdleAxes(ModuleOp module, const MeshSpec &mesh,
                            ArrayRef<std::string> kinds) {
   llvm::StringSet<> used = axesIn(module);
+  // What `tp` cuts, the plan of --shard says.
   for (const std::string &kind : kinds)
     for (const ParallelKind &known : parallelKinds())
-      if (known.name == (stagesOfEachRank(kind) ? "pp" : StringRef(kind)))
+      if (kind != "tp" &&
+          known.name == (stagesOfEachRank(kind) ? "pp" : StringRef(kind)))
         used.insert(known.axis);
   AttrTypeWalker names;
   names.addWalk([&](StringAttr name) { used.insert(name.getValue()); });
@@ -122,6 +124,9 @@ Status tandem::stampRanks(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kParallelAttr, b.getStrArrayAttr(names));
   if (options.batchNorm == "per-rank")
     module->setAttr(kBatchNormAttr, b.getStringAttr(options.batchNorm));
+  if (options.bucketMb)
+    module->setAttr(kBucketBytesAttr, b.getI64IntegerAttr(static_cast<int64_t>(
+                                          *options.bucketMb * (1 << 20))));
   if (Status s = stampShard(module, options); !s)
     return s;
   warnOfIdleAxes(module, *mesh, kinds);

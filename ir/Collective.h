@@ -21,10 +21,6 @@ struct Ranks : mlir::SideEffects::Resource::Base<Ranks> {
 
 namespace tandem {
 
-/// All-reduces of at most so many bytes each, and together, that stand side by
-/// side go in one exchange (artifact::Collective).
-inline constexpr int64_t kSmallSumBytes = 256 << 10, kJoinedSumBytes = 4 << 20;
-
 /// True for ops over the ranks of a group, with and without communication.
 inline bool isCollective(mlir::Operation *op) {
   return mlir::isa<CollectiveOpInterface>(op);

@@ -220,6 +220,16 @@ TandemDialect::verifyOperationAttribute(Operation *op,
                          "partition", "plan", "lower"});
   if (name == kBatchNormAttr)
     return expectString({"per-rank"});
+  if (name == kBucketBytesAttr) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (bytes && bytes.getType().isInteger(64) &&
+        bytes.getInt() >= kLeastBucketBytes &&
+        bytes.getInt() <= kMostBucketBytes)
+      return success();
+    return op->emitOpError() << "expected '" << name << "' to be an i64 from "
+                             << kLeastBucketBytes << " to " << kMostBucketBytes
+                             << ", but got " << attribute.getValue();
+  }
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||

@@ -43,6 +43,7 @@ static constexpr OfDialect ofDialect[] = {
     {kParallelAttr, AttributePlace::Module},
     {kShardAttr, AttributePlace::Module},
     {kBatchNormAttr, AttributePlace::Module},
+    {kBucketBytesAttr, AttributePlace::Module},
     {kPipelineAttr, AttributePlace::Module},
     {kMutatedInBackwardAttr, AttributePlace::Module},
     {kStepMemoryAttr, AttributePlace::Module},

@@ -31,6 +31,12 @@ inline constexpr llvm::StringLiteral kParallelAttr = "tandem.parallel";
 /// whole batch.
 inline constexpr llvm::StringLiteral kBatchNormAttr = "tandem.batch_norm";
 inline constexpr llvm::StringLiteral kShardAttr = "tandem.shard";
+/// The bytes that small sums wait for before they go in one exchange. Without
+/// it, what the target's links make worth it (passes/target/Rates.h).
+inline constexpr llvm::StringLiteral kBucketBytesAttr = "tandem.bucket_bytes";
+/// What it can be: the rule of artifacts (`bucket_bytes` in Manifest.def).
+inline constexpr int64_t kLeastBucketBytes = 4, kMostBucketBytes = int64_t(1)
+                                                                   << 30;
 
 /// Returns the type of the whole value of which an argument or result of `func`
 /// has a rank's piece: `type` where the function is of one process.

@@ -8,6 +8,7 @@
 #include "ir/Report.h"
 #include "ir/Signature.h"
 #include "passes/plan/Parts.h"
+#include "passes/target/Rates.h"
 #include "runtime/artifact/View.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -342,9 +343,11 @@ Result<am::Manifest> ManifestBuilder::run(ArrayRef<LoweredSize> sizes) {
   manifest.optimizer = StringRef(text(kOptimizerAttr)).split(':').first.str();
   manifest.graph = text(kGraphDigestAttr);
 
-  if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr))
+  if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr)) {
     for (auto [name, size] : mesh.getAxes())
       manifest.mesh.push_back({name.str(), size});
+    manifest.bucketBytes = bucketBytes(module);
+  }
   if (auto pipeline = module->getAttrOfType<DictionaryAttr>(kPipelineAttr))
     manifest.pipeline = pipelineOf(pipeline);
   if (Status s = addParts(); !s)

@@ -395,10 +395,6 @@ PlannedLibraryCall tandem::libraryCallOf(LibraryCallAttr from) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-// What the plan puts side by side, the runtime joins.
-static_assert(kSmallSumBytes == am::Collective::smallBytes &&
-              kJoinedSumBytes == am::Collective::joinedBytes);
-
 static am::Collective::Reduce reduceOf(CollectiveReduce reduce) {
   switch (reduce) {
   case CollectiveReduce::sum:

@@ -9,7 +9,7 @@
 //
 // Ranks on processors communicate in turn with computing, unless a processor is
 // left free for it. In each exchange they wait for the slowest of them, and no
-// rate says how long. So small sums wait there until there are more of them.
+// rate says how long. So small sums wait there until they fill a bucket.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -19,6 +19,7 @@
 #include "passes/plan/PlanMemory.h"
 #include "passes/target/Rates.h"
 #include "passes/target/Target.h"
+#include "runtime/artifact/Buckets.h"
 
 #include <numeric>
 
@@ -31,10 +32,6 @@ using namespace mlir;
 using namespace tandem;
 
 namespace {
-
-/// Sums that wait for each other on processors. On a network of 25 Gb/s, where
-/// they could have been on their way meanwhile, that costs 0.3 ms a step.
-constexpr int64_t kFilledBytes = 1 << 20;
 
 /// What is known of a kernel, or of the collective that stands in its place.
 struct Step {
@@ -74,6 +71,7 @@ private:
   SmallVector<unsigned> collectives; ///< in their order
   SmallVector<double> before; ///< seconds of the kernels in front of each step
   double message = 0;         ///< seconds of a collective without bytes
+  int64_t bucket = 0;         ///< bytes that small sums wait for
   bool inTurn = false;        ///< ranks communicate or compute, as a rule
 
   // While an order is chosen.
@@ -96,6 +94,7 @@ void Player::describe() {
   Rates rates = Rates::of(func);
   message = 1 / rates.messages;
   inTurn = !isForCuda(func);
+  bucket = bucketBytes(func);
   DenseMap<Operation *, unsigned> numbers;
   double all = 0;
   for (auto [k, kernel] : llvm::enumerate(graph.kernels)) {
@@ -177,11 +176,11 @@ bool Player::canJoin(unsigned first, unsigned next, int64_t bytes) const {
          one.getReduce() == other.getReduce() &&
          getElementTypeOrSelf(one.getX()) ==
              getElementTypeOrSelf(other.getX()) &&
-         steps[first].resultBytes <= kSmallSumBytes &&
-         steps[next].resultBytes <= kSmallSumBytes &&
+         steps[first].resultBytes <= artifact::smallSumBytes(bucket) &&
+         steps[next].resultBytes <= artifact::smallSumBytes(bucket) &&
          llvm::none_of(steps[next].waitsFor,
                        [&](unsigned other) { return other >= first; }) &&
-         bytes + steps[next].resultBytes <= kJoinedSumBytes;
+         bytes + steps[next].resultBytes <= artifact::joinedSumBytes(bucket);
 }
 
 /// True if the next collective can go with this one, and cannot start yet, but
@@ -215,7 +214,7 @@ bool Player::shouldFill(unsigned collective, unsigned front) const {
       return false;
     bytes += steps[collectives[next]].resultBytes;
   }
-  if (next == collectives.size() || bytes >= kFilledBytes ||
+  if (next == collectives.size() || bytes >= bucket ||
       !canJoin(collective, collectives[next], bytes))
     return false;
   unsigned kernel = chooseNext(front);

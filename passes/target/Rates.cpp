@@ -7,6 +7,7 @@
 #include "passes/target/Target.h"
 
 #include "ir/Keys.h"
+#include "ir/Sharding.h"
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -58,6 +59,19 @@ Rates Rates::of(Operation *op) {
     return cudaRates(CudaModel::of(cudaArchOf(op).sm).device());
   return cpuRates(Machines::builtin().devices().find("cpu")->second,
                   CpuModel::of(op).bits);
+}
+
+int64_t tandem::bucketBytes(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  if (auto said = module->getAttrOfType<IntegerAttr>(kBucketBytesAttr))
+    return said.getInt();
+  // A quarter of a bucket, up to which a sum is small, takes about as long on
+  // the links as an exchange takes to begin.
+  Rates rates = Rates::of(op);
+  return 4 * static_cast<int64_t>(llvm::PowerOf2Ceil(
+                 static_cast<uint64_t>(rates.links / rates.messages)));
 }
 
 static bool isNarrow(Operation *op) {

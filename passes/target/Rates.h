@@ -52,6 +52,11 @@ struct Rates {
 /// scalar code has functions (exp, log, ...) in it.
 bool isExpensive(PointwiseOpInterface op);
 
+/// The bytes that small sums of several ranks wait for before they go in one
+/// exchange: what the module around `op` says, else so many that the exchange's
+/// begin takes a small part of its time.
+int64_t bucketBytes(mlir::Operation *op);
+
 } // namespace tandem
 
 #endif

@@ -192,9 +192,6 @@ struct Collective {
 
   /// False for what a rank does by itself.
   bool communicates() const { return op != Op::RankSlice; }
-  /// All-reduces of at most so many bytes each, and together, that follow each
-  /// other go in one exchange. Above, copying costs as much as another one.
-  static constexpr int64_t smallBytes = 256 << 10, joinedBytes = 4 << 20;
   /// The elements of the output of one rank, where the group has so many ranks;
   /// nothing where the input cannot be cut so, or there is no such number.
   std::optional<int64_t> elementsOfOutput(int64_t ranks) const;

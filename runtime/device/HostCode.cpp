@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/HostCode.h"
+#include "runtime/artifact/Exchanges.h"
 #include "runtime/artifact/PlannedMemory.h"
 #include "runtime/comm/MeshCommunicators.h"
 #include "runtime/device/RunTimes.h"
@@ -160,7 +161,9 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
   to.pointers.resize(to.buffers.size());
   if (!to.isOfSeveral)
     return;
-  joinCollectives(to, program);
+  std::vector<bool> joins = artifact::joinsTheOneBefore(manifest, program);
+  for (size_t i = 0; i < to.launches.size(); ++i)
+    to.launches[i].isJoined = joins[i];
   for (const artifact::Launch &launch : program.launches) {
     size_t first = to.touched.size();
     for (int64_t buffer : launch.buffers)
@@ -168,41 +171,6 @@ void HostCode::bind(ProgramCode &to, const artifact::Program &program,
           {nullptr, bytesOf(program, program.buffers[buffer])});
     for (int64_t position : launch.writes)
       to.touched[first + size_t(position)].isWritten = true;
-  }
-}
-
-/// From the artifact alone: all ranks join the same ones.
-void HostCode::joinCollectives(ProgramCode &to,
-                               const artifact::Program &program) {
-  auto meets = [&](int64_t x, int64_t y) {
-    const Buffer &a = program.buffers[size_t(x)],
-                 &b = program.buffers[size_t(y)];
-    if (a.place != b.place)
-      return false;
-    if (a.place == Buffer::Place::Argument || a.place == Buffer::Place::Result)
-      return a.index == b.index;
-    return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-  };
-  auto what = [&](size_t i) -> const HostCollective & {
-    return to.collectives[size_t(to.launches[i].collective)];
-  };
-  size_t first = 0; // of the exchange
-  int64_t bytes = 0;
-  for (size_t i = 0; i < to.launches.size(); ++i) {
-    if (to.launches[i].collective < 0)
-      continue;
-    bool joins = i > 0 && to.launches[i - 1].collective >= 0 &&
-                 JoinedCollectives::canJoin(what(first), what(i), bytes);
-    for (size_t other = first; joins && other < i; ++other) {
-      const auto &own = program.launches[i].buffers,
-                 &its = program.launches[other].buffers;
-      joins = !meets(own[0], its[1]) && !meets(own[1], its[0]) &&
-              !meets(own[1], its[1]);
-    }
-    to.launches[i].isJoined = joins;
-    if (!joins)
-      first = i, bytes = 0;
-    bytes += what(i).bytesRead();
   }
 }
 

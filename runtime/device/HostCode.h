@@ -62,8 +62,6 @@ private:
   static bool needsOthers(const Launch &launch, const ProgramCode &program);
   static BoundCollective collectiveOf(const Launch &launch,
                                       const ProgramCode &program);
-  static void joinCollectives(ProgramCode &to,
-                              const artifact::Program &program);
   static bool canRunBeside(size_t begin, size_t end, const ProgramCode &program,
                            const ProgramRun &run);
   Status runExchange(size_t begin, size_t end, const ProgramCode &program,

@@ -38,19 +38,6 @@ std::string HostCollective::place() const {
                             : says.where;
 }
 
-bool JoinedCollectives::canJoin(const HostCollective &first,
-                                const HostCollective &next, int64_t bytes) {
-  auto fits = [](const HostCollective &one) {
-    return one.says.op == Collective::Op::AllReduce && one.needsOthers() &&
-           one.bytesIn > 0 && one.bytesIn <= Collective::smallBytes;
-  };
-  return fits(first) && fits(next) &&
-         bytes + next.bytesIn <= Collective::joinedBytes &&
-         first.says.axes == next.says.axes &&
-         first.says.dtype == next.says.dtype &&
-         first.says.reduce == next.says.reduce;
-}
-
 Status JoinedCollectives::run(comm::MeshCommunicators &communicators,
                               std::span<const BoundCollective> collectives,
                               std::vector<comm::ReducedPart> &parts) {

@@ -56,13 +56,8 @@ struct BoundCollective {
   void *to = nullptr;
 };
 
-/// Small all-reduces that follow each other and go in one exchange. The sums
-/// have the same bits: elements are added in the order of the ranks.
+/// All-reduces that go in one exchange (artifact/Exchanges.h).
 struct JoinedCollectives {
-  /// True if `next` can go with those of which `first` is one and which have
-  /// `bytes` together.
-  static bool canJoin(const HostCollective &first, const HostCollective &next,
-                      int64_t bytes);
   /// `parts` is memory for what it gives the communicator.
   static Status run(comm::MeshCommunicators &communicators,
                     std::span<const BoundCollective> collectives,

@@ -102,6 +102,9 @@ idle 1 data=2
 idle 0 data=2,tensor=1 --parallel=ddp
 idle 0 pipe=2,data=2 --parallel=pp+ddp
 idle 0 data=2,tensor=2 --parallel=ddp+tp --shard=tp.json
+# `tp` cuts what the plan says.
+echo '{"fc0\\.w": ["data", null]}' >other.json
+idle 1 data=2,tensor=2 --parallel=ddp+tp --shard=other.json
 
 expect 0 'all_reduce +over tensor' "$bin/tandem" inspect \
   "$examples/digits/mlp.mlir" --mesh=tensor=2 --parallel=tp --shard=tp.json \

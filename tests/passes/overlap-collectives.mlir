@@ -1,5 +1,6 @@
 // RUN: tandem-opt %s -tandem-form-kernels -tandem-overlap-collectives | FileCheck %s
 // RUN: tandem-opt %s -tandem-form-kernels -tandem-overlap-collectives=window=0 | FileCheck %s --check-prefix=KEEP
+// RUN: sed 's/attributes {/&tandem.bucket_bytes = 255 : i64, /' %s | tandem-opt -tandem-form-kernels -tandem-overlap-collectives | FileCheck %s --check-prefix=BUCKET
 // RUN: sed 's/attributes {/&tandem.target = #tandem.target<cuda {arch = "sm_90"}>, /' %s | tandem-opt -tandem-form-kernels -tandem-overlap-collectives | FileCheck %s --check-prefix=DEVICE
 
 module attributes {tandem.mesh = #tandem.mesh<data = 4>} {
@@ -69,6 +70,13 @@ func.func @together(%x: tensor<16x16xf32> {tandem.role = #tandem.role<input "x">
 // CHECK: tandem.kernel "all_reduce"
 // CHECK: tandem.kernel "all_reduce"
 // CHECK: return
+// A quarter of a bucket of 255 bytes is less than the first sum.
+// BUCKET-LABEL: func.func @filled
+// BUCKET: tandem.kernel "reduce_sum"
+// BUCKET: tandem.kernel "all_reduce"
+// BUCKET: tandem.kernel "matmul"
+// BUCKET: tandem.kernel "{{.*}}reduce_sum"
+// BUCKET: tandem.kernel "all_reduce"
 // DEVICE-LABEL: func.func @filled
 // DEVICE: tandem.kernel "reduce_sum"
 // DEVICE: tandem.kernel "all_reduce"

@@ -4,6 +4,7 @@
 // collective of each kind, and what must be reported.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/Exchanges.h"
 #include "tests/runtime/TestModel.h"
 
 #include <functional>
@@ -229,6 +230,83 @@ TEST(CollectiveText, ComesBackAndHasNoKernel) {
   EXPECT_NE(fromJson(text).status().message().find(
                 "unknown collective 'all_reduec' (did you mean 'all_reduce'?)"),
             std::string::npos);
+}
+
+/// Sums of 8, 8, 8, 40 and 8 bytes one behind the other.
+Manifest sums() {
+  Manifest m = regression();
+  m.mesh = {{"data", 2}, {"tensor", 3}};
+  Program &p = m.programs[0];
+  p.buffers.clear();
+  p.launches.clear();
+  for (int64_t elements : {2, 2, 2, 10, 2}) {
+    auto number = int64_t(p.buffers.size());
+    for (int i = 0; i < 2; ++i)
+      p.buffers.push_back(Buffer::arena(64 * (number + i), elements * 4));
+    p.launches.push_back(
+        Launch::over(over(Collective::Op::AllReduce, {"data"}, elements),
+                     {number, number + 1}));
+  }
+  return m;
+}
+
+TEST(Exchanges, SmallSumsGoTogether) {
+  struct Case {
+    const char *name;
+    std::function<void(Manifest &)> change;
+    std::vector<bool> joins;
+  } cases[] = {
+      {"one quarter is small",
+       [](Manifest &m) { m.bucketBytes = 32; },
+       {false, true, true, false, false}},
+      {"less than that is not",
+       [](Manifest &m) { m.bucketBytes = 31; },
+       {false, false, false, false, false}},
+      {"all", [](Manifest &) {}, {false, true, true, true, true}},
+      {"four times as much at most",
+       [](Manifest &m) {
+         m.bucketBytes = 160;
+         m.programs[0].launches[1].collective->elements = 10;
+         for (int i = 0; i < 20; ++i)
+           m.programs[0].launches.push_back(m.programs[0].launches[3]);
+         for (size_t i = 5; i < 25; ++i)
+           m.programs[0].launches[i].buffers = {int64_t(2 * i),
+                                                int64_t(2 * i + 1)};
+         for (int64_t i = 10; i < 50; ++i)
+           m.programs[0].buffers.push_back(Buffer::arena(64 * i, 40));
+       },
+       // 8 + 40 + 8 + 40 + 8, and 13 of 40 bytes.
+       {false, true, true, true, true, true, true, true, true,
+        true,  true, true, true, true, true, true, true, true,
+        false, true, true, true, true, true, true}},
+      {"of one group",
+       [](Manifest &m) {
+         m.programs[0].launches[1].collective->axes = {"tensor"};
+       },
+       {false, false, false, true, true}},
+      {"of one reduction",
+       [](Manifest &m) {
+         m.programs[0].launches[4].collective->reduce = Collective::Reduce::Max;
+       },
+       {false, true, true, true, false}},
+      {"not over what one of them wrote",
+       [](Manifest &m) { m.programs[0].launches[2].buffers[0] = 1; },
+       {false, true, false, true, true}},
+      {"not of one rank",
+       [](Manifest &m) { m.mesh[0].size = 1; },
+       {false, false, false, false, false}},
+      {"not what has no elements",
+       [](Manifest &m) { m.programs[0].launches[1].collective->elements = 0; },
+       {false, false, false, true, true}},
+      {"not by NCCL",
+       [](Manifest &m) { m.target.kind = "cuda"; },
+       {false, false, false, false, false}},
+  };
+  for (const Case &one : cases) {
+    Manifest m = sums();
+    one.change(m);
+    EXPECT_EQ(joinsTheOneBefore(m, m.programs[0]), one.joins) << one.name;
+  }
 }
 
 TEST(CollectiveText, OneMeshForAllTargets) {

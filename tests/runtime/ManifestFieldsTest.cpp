@@ -51,6 +51,7 @@ Manifest everything() {
   labels.shape = {2};
   labels.whole = {3};
   m.mesh = {{"data", 2}};
+  m.bucketBytes = 4096;
   m.pipeline = {1, 2, 2, std::string(64, 'b'), {"x"}, {"loss"}, {labels}};
   m.values.push_back(labels);
   Kernel &kernel = m.kernels[0];

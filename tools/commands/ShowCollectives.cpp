@@ -1,4 +1,5 @@
 //===- ShowCollectives.cpp - what the ranks of an artifact do together ----===//
+#include "runtime/artifact/Exchanges.h"
 #include "runtime/artifact/Text.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Show.h"
@@ -59,29 +60,34 @@ void showCollectives(const artifact::Manifest &manifest) {
             std::to_string(axis.size);
     all *= axis.size;
   }
-  std::printf("\nmesh of %lld ranks: %s\n", static_cast<long long>(all),
-              mesh.c_str());
-  std::printf("%-10s %5s %-20s %-20s %5s %12s %s\n", "program", "step",
-              "collective", "over", "ranks", "sent bytes", "where");
+  std::printf("\nmesh of %lld ranks: %s; small sums fill buckets of %s\n",
+              static_cast<long long>(all), mesh.c_str(),
+              bytesText(manifest.bucketBytes).c_str());
+  std::printf("%-10s %5s %-20s %-20s %5s %8s %12s %s\n", "program", "step",
+              "collective", "over", "ranks", "exchange", "sent bytes", "where");
   for (const artifact::Program &program : manifest.programs) {
-    int64_t total = 0;
+    std::vector<bool> joins = joinsTheOneBefore(manifest, program);
+    int64_t total = 0, exchanges = 0;
     for (size_t step = 0; step < program.launches.size(); ++step) {
       if (!program.launches[step].isCollective())
         continue;
       const Collective &one = *program.launches[step].collective;
       int64_t ranks = artifact::groupSize(manifest.mesh, one.axes);
       int64_t bytes = bytesSent(one, ranks);
+      bool isExchange = one.communicates() && ranks > 1;
       total += bytes;
-      std::printf("%-10s %5zu %-20s %-20s %5lld %12s %s\n",
-                  artifact::printable(program.name).c_str(), step,
-                  opText(one).c_str(), listText(one.axes).c_str(),
-                  static_cast<long long>(ranks), bytesText(bytes).c_str(),
-                  artifact::printable(one.where).c_str());
+      exchanges += isExchange && !joins[step];
+      std::printf(
+          "%-10s %5zu %-20s %-20s %5lld %8s %12s %s\n",
+          artifact::printable(program.name).c_str(), step, opText(one).c_str(),
+          listText(one.axes).c_str(), static_cast<long long>(ranks),
+          isExchange ? std::to_string(exchanges).c_str() : "-",
+          bytesText(bytes).c_str(), artifact::printable(one.where).c_str());
     }
     if (total)
-      std::printf("%-10s %5s %-20s %-20s %5s %12s\n",
+      std::printf("%-10s %5s %-20s %-20s %5s %8lld %12s\n",
                   artifact::printable(program.name).c_str(), "", "all", "", "",
-                  bytesText(total).c_str());
+                  static_cast<long long>(exchanges), bytesText(total).c_str());
   }
 }
 

@@ -1,5 +1,6 @@
 //===- RankBuilder.cpp - the tasks of one rank ----------------------------===//
 #include "tools/simulate/RankBuilder.h"
+#include "runtime/artifact/Exchanges.h"
 
 #include <algorithm>
 
@@ -52,18 +53,6 @@ std::string whatOf(const Collective &collective) {
   for (const std::string &axis : collective.axes)
     text += (&axis == &collective.axes.front() ? " over " : ", ") + axis;
   return text;
-}
-
-/// As JoinedCollectives::canJoin of the runtime.
-bool canJoin(const Collective &first, const Collective &next, double bytes) {
-  auto fits = [](const Collective &one) {
-    return one.op == Collective::Op::AllReduce && bytesOf(one) > 0 &&
-           bytesOf(one) <= Collective::smallBytes;
-  };
-  return fits(first) && fits(next) &&
-         bytes + bytesOf(next) <= Collective::joinedBytes &&
-         first.axes == next.axes && first.dtype == next.dtype &&
-         first.reduce == next.reduce;
 }
 
 } // namespace
@@ -155,31 +144,6 @@ void RankBuilder::count(std::string what, const ExchangeCost &cost,
   found->seconds += cost.seconds;
 }
 
-size_t RankBuilder::endOfExchange(const Program &program, size_t first) const {
-  const Collective &collective = *program.launches[first].collective;
-  double bytes = bytesOf(collective);
-  size_t end = first + 1;
-  for (; end < program.launches.size(); ++end) {
-    const Launch &launch = program.launches[end];
-    if (!launch.isCollective() ||
-        !canJoin(collective, *launch.collective, bytes))
-      break;
-    std::vector<Buffer> own = buffersAt(program, launch, launch.reads),
-                        written = buffersAt(program, launch, launch.writes);
-    bool joins = true;
-    for (size_t other = first; joins && other < end; ++other) {
-      const Launch &its = program.launches[other];
-      std::vector<Buffer> from = buffersAt(program, its, its.reads),
-                          to = buffersAt(program, its, its.writes);
-      joins = !meet(own, to) && !meet(written, from) && !meet(written, to);
-    }
-    if (!joins)
-      break;
-    bytes += bytesOf(*launch.collective);
-  }
-  return end;
-}
-
 void RankBuilder::addExchange(const Program &program, size_t first,
                               size_t end) {
   const Collective &collective = *program.launches[first].collective;
@@ -214,6 +178,7 @@ void RankBuilder::addExchange(const Program &program, size_t first,
 }
 
 void RankBuilder::call(const Manifest &manifest, const Program &program) {
+  std::vector<bool> joins = artifact::joinsTheOneBefore(manifest, program);
   for (size_t i = 0; i < program.launches.size();) {
     const Launch &launch = program.launches[i];
     bool needsOthers = launch.isCollective() &&
@@ -224,7 +189,9 @@ void RankBuilder::call(const Manifest &manifest, const Program &program) {
       ++i;
       continue;
     }
-    size_t end = endOfExchange(program, i);
+    size_t end = i + 1;
+    while (end < joins.size() && joins[end])
+      ++end;
     addExchange(program, i, end);
     i = end;
   }

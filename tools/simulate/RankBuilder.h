@@ -43,7 +43,6 @@ private:
                  const artifact::Launch &launch);
   /// Launches [first, end), which go in one exchange.
   void addExchange(const artifact::Program &program, size_t first, size_t end);
-  size_t endOfExchange(const artifact::Program &program, size_t first) const;
   /// Those that are under way and in the way of a launch.
   std::vector<int> inTheWay(const artifact::Program &program,
                             const artifact::Launch &launch);

@@ -205,6 +205,18 @@ static void declareRanks(CompileFlags &flags, OptionTable &table) {
              .byDefault("synchronized")
              .needs("mesh", "it speaks of ranks"),
          "joint");
+  actsIn(table,
+         table
+             .number("bucket-mb", "MIB", options.bucketMb,
+                     "small sums over ranks go together when there is so much "
+                     "of them: those of at most a quarter of it, in one "
+                     "exchange of at most four times as much")
+             .atLeast(CompileOptions::leastBucketMb)
+             .atMost(CompileOptions::mostBucketMb)
+             .byDefault("what the exchange's begin is a small part of")
+             .example("0.5")
+             .needs("mesh", "it speaks of ranks"),
+         "plan");
   actsIn(
       table,
       table
@@ -483,6 +495,7 @@ Status CompileFlags::finish(CompileOptions &out) const {
   rest.parallel.clear();
   rest.shard.clear();
   rest.batchNorm.clear();
+  rest.bucketMb.reset();
   return checkOptions(rest);
 }
 

@@ -1,0 +1,25 @@
+//===- Exchanges.h - which collectives of a program go together -----------===//
+//
+// Small all-reduces that follow each other are one exchange, a bucket: ranks
+// meet once for them, and wait for the slowest of them once. Which ones these
+// are follows from the artifact alone, so that all ranks join the same ones.
+// Sums have the same bits in any case: elements are added in the order of the
+// ranks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TANDEM_RUNTIME_ARTIFACT_EXCHANGES_H
+#define TANDEM_RUNTIME_ARTIFACT_EXCHANGES_H
+
+#include "runtime/artifact/Manifest.h"
+
+namespace tandem::artifact {
+
+/// Returns, for each launch of a program of a validated manifest, whether it is
+/// a collective that goes in one exchange with the launch before it: on
+/// processors alone, since NCCL gets each by itself.
+std::vector<bool> joinsTheOneBefore(const Manifest &manifest,
+                                    const Program &program);
+
+} // namespace tandem::artifact
+
+#endif
