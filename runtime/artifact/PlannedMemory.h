@@ -12,6 +12,7 @@
 #include "runtime/artifact/Manifest.h"
 
 #include <algorithm>
+#include <span>
 
 namespace tandem::artifact {
 
@@ -31,15 +32,52 @@ inline int64_t scratchOfThread(const Manifest &manifest,
   return bytes ? (bytes + 63) / 64 * 64 + scratchGap : 0;
 }
 
-/// What the runtime has allocated after steps of a model on the host with so
-/// many threads, if `used` are the programs that run: the peak of its account.
-inline int64_t plannedOnHost(const Manifest &manifest, const StepMemory &plan,
-                             std::initializer_list<const Program *> used,
-                             int64_t threads) {
-  int64_t scratch = 0;
-  for (const Program *program : used)
+/// The bytes of an allocation of its own: whole lines of a cache, at least one.
+inline int64_t allocatedBytes(int64_t bytes) {
+  return std::max<int64_t>((bytes + 63) / 64, 1) * 64;
+}
+inline int64_t allocatedBytes(const Slot &slot) {
+  return allocatedBytes(tensorBytes(slot.dtype, slot.shape).value_or(0));
+}
+
+/// What calls of `programs` share: an arena, and scratch memory for so many
+/// threads.
+inline int64_t sharedOnHost(const Manifest &manifest,
+                            std::span<const Program *const> programs,
+                            int64_t threads) {
+  int64_t arena = 0, scratch = 0;
+  for (const Program *program : programs) {
+    arena = std::max(arena, program->arenaBytes);
     scratch = std::max(scratch, scratchOfThread(manifest, *program));
-  return plan.peak() - plan.inputs - plan.constants + scratch * threads;
+  }
+  return (arena ? allocatedBytes(arena) : 0) + scratch * threads;
+}
+
+/// What a program keeps for results that no caller takes: updates that are not
+/// made in place, and outputs that `isTaken` says no of.
+template <typename IsTaken>
+int64_t keptResults(const Program &program, IsTaken isTaken) {
+  int64_t bytes = 0;
+  for (const Slot &slot : program.results)
+    if (slot.role == Role::Update ? !slot.inPlace
+                                  : slot.role == Role::Output && !isTaken(slot))
+      bytes += allocatedBytes(slot);
+  return bytes;
+}
+
+/// What the runtime has allocated after updates of a model on the host with so
+/// many threads, the peak of its account. `programs` are those that ran: the
+/// programs of a step that `plan` is of, and `accumulate` where several batches
+/// are one update.
+inline int64_t plannedOnHost(const Manifest &manifest, const StepMemory &plan,
+                             std::span<const Program *const> programs,
+                             int64_t threads) {
+  int64_t bytes = plan.peak() - plan.inputs - plan.constants - plan.arena +
+                  sharedOnHost(manifest, programs, threads);
+  for (const Program *program : programs)
+    if (program->name == "accumulate")
+      bytes += keptResults(*program, [](const Slot &) { return false; });
+  return bytes;
 }
 
 } // namespace tandem::artifact

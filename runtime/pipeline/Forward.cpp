@@ -113,14 +113,15 @@ Status Forward::State::prepare(Part &part, const Needs &needs) {
     return Status::unsupported("'evaluate' does not give all that it should");
   part.takes = !needs.takes.empty();
   part.gives = !needs.gives.empty();
-  auto taken = part.takesPack.take(), given = part.givesPack.take();
+  auto taken = part.takesPack.take(pipeline->account),
+       given = part.givesPack.take(pipeline->account);
   if (!taken || !given)
     return (taken ? given : taken).status();
   part.taken = *std::move(taken);
   part.given = *std::move(given);
   for (const Slot &slot : program.arguments)
     if (slot.role == Role::Input && needs.inputs.contains(slot.name)) {
-      auto made = tensorFor(slot);
+      auto made = tensorFor(slot, pipeline->account);
       if (!made)
         return std::move(made).status();
       part.inputs.push_back(&slot);
@@ -131,7 +132,7 @@ Status Forward::State::prepare(Part &part, const Needs &needs) {
     }
   for (const Slot &slot : part.slots)
     if (needs.outputs.contains(slot.name)) {
-      auto made = tensorFor(slot);
+      auto made = tensorFor(slot, pipeline->account);
       if (!made)
         return std::move(made).status();
       part.outputTensors.push_back(*std::move(made));

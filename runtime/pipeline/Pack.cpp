@@ -28,7 +28,8 @@ Pack::Pack(const std::vector<std::string> &names,
   }
 }
 
-Result<std::unique_ptr<Buffer>> Pack::take() {
+Result<std::unique_ptr<Buffer>>
+Pack::take(const std::shared_ptr<runtime::MemoryAccount> &account) {
   if (!free_.empty()) {
     auto buffer = std::move(free_.back());
     free_.pop_back();
@@ -36,7 +37,7 @@ Result<std::unique_ptr<Buffer>> Pack::take() {
   }
   auto made = std::make_unique<Buffer>();
   int64_t shape[] = {bytes_};
-  auto memory = Tensor::zeros(DType::U8, shape);
+  auto memory = Tensor::zeros(DType::U8, shape, account);
   if (!memory)
     return std::move(memory).status();
   made->memory = *std::move(memory);

@@ -29,7 +29,9 @@ public:
   const std::vector<const artifact::Slot *> &slots() const { return slots_; }
   int64_t bytes() const { return bytes_; }
 
-  Result<std::unique_ptr<Buffer>> take();
+  /// New memory is charged to `account`.
+  Result<std::unique_ptr<Buffer>>
+  take(const std::shared_ptr<runtime::MemoryAccount> &account);
   void giveBack(std::unique_ptr<Buffer> buffer);
 
 private:

@@ -83,7 +83,7 @@ Status Pipeline::State::prepare(const std::vector<StageFacts> &facts) {
   for (size_t s = facts.size(); s-- > 0;)
     if (facts[s].hasScale)
       scaleStage = int64_t(s);
-  auto made = Tensor::zeros(artifact::DType::F32, {});
+  auto made = Tensor::zeros(artifact::DType::F32, {}, account);
   if (!made)
     return std::move(made).status();
   number = *std::move(made);
@@ -127,8 +127,8 @@ Status Pipeline::State::prepareStage(Stage &stage,
   stage.normName = manifest.optimizer + ".grad_norm";
   stage.flights.resize(size_t(stageCount - stage.number));
   if (stage.isLast) {
-    auto loss = Tensor::zeros(lossType, {});
-    auto one = Tensor::zeros(lossType, {});
+    auto loss = Tensor::zeros(lossType, {}, account);
+    auto one = Tensor::zeros(lossType, {}, account);
     if (!loss || !one)
       return (loss ? one : loss).status();
     stage.loss = *std::move(loss);
@@ -150,7 +150,7 @@ Status Pipeline::State::prepareStage(Stage &stage,
     const artifact::Value *value = manifest.findValue(slot.name);
     if (slot.role != Role::Grad || !value || value->role != Role::Param)
       continue;
-    auto gradient = tensorFor(slot);
+    auto gradient = tensorFor(slot, account);
     if (!gradient)
       return std::move(gradient).status();
     stage.gradients.push_back(&slot);
@@ -235,6 +235,13 @@ Status Pipeline::train(int64_t batches, bool updates, const GiveBatch &give,
                           int64_t(losses.size() * sizeof(double)),
                           state_->rankOf(state_->stageCount - 1));
   });
+}
+
+int64_t Pipeline::peak() const {
+  int64_t bytes = state_->account->peak;
+  for (const runtime::Model &model : state_->models)
+    bytes += model.memory().peak;
+  return bytes;
 }
 
 double Pipeline::waited() const { return state_->waited; }

@@ -78,6 +78,10 @@ public:
   /// it exchanged with its group is not in it.
   double waited() const;
 
+  /// Returns the bytes that this rank had at most: those of its models, and
+  /// beside them batches, messages and gradients (PlannedMemory.h).
+  int64_t peak() const;
+
   /// Returns how many batches were at most under way in a stage of this rank.
   int64_t mostLive(int64_t stage) const;
 

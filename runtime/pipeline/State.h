@@ -27,8 +27,10 @@ using artifact::Slot;
 using runtime::Tensor;
 using Tensors = std::vector<Tensor>;
 
-inline Result<Tensor> tensorFor(const Slot &slot) {
-  return Tensor::zeros(slot.dtype, slot.shape);
+using Account = std::shared_ptr<runtime::MemoryAccount>;
+
+inline Result<Tensor> tensorFor(const Slot &slot, const Account &account) {
+  return Tensor::zeros(slot.dtype, slot.shape, account);
 }
 
 /// Copies what a rank has of a whole input.
@@ -87,6 +89,8 @@ struct Stage {
 
 struct Pipeline::State {
   std::vector<runtime::Model> models;
+  /// Of what a rank has beside its models.
+  Account account = std::make_shared<runtime::MemoryAccount>();
   std::shared_ptr<comm::Communicator> world, group;
   std::unique_ptr<comm::Communicator> line;
   int64_t stageCount = 1, rankCount = 1;

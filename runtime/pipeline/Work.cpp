@@ -51,7 +51,7 @@ Status Pipeline::State::takeInputs(Stage &stage, const GiveBatch &give,
   if (stage.inputs.empty())
     return Status::success();
   while (flight.inputs.size() < stage.inputs.size()) {
-    auto made = tensorFor(*stage.inputs[flight.inputs.size()]);
+    auto made = tensorFor(*stage.inputs[flight.inputs.size()], account);
     if (!made)
       return std::move(made).status();
     flight.inputs.push_back(*std::move(made));
@@ -86,7 +86,7 @@ Status Pipeline::State::hand(const Work &work) {
   to.stage = next;
   Stage &other = stage(next);
   Pack &pack = work.isBackward ? other.givesBack : other.takes;
-  auto buffer = pack.take();
+  auto buffer = pack.take(account);
   if (!buffer)
     return std::move(buffer).status();
   Stage &own = stage(work.stage);
@@ -119,7 +119,7 @@ Status Pipeline::State::forward(const Work &work, const GiveBatch &give,
     arguments.emplace_back(own.takes.slots()[i]->name, &flight.taken->parts[i]);
   results.clear();
   if (!own.isLast) {
-    auto given = own.gives.take();
+    auto given = own.gives.take(account);
     if (!given)
       return std::move(given).status();
     flight.given = *std::move(given);
@@ -213,7 +213,7 @@ Status Pipeline::State::backward(const Work &work, bool isUpdate) {
   std::unique_ptr<Buffer> came;
   if (!own.isLast)
     came = own.forBack.take(work.batch);
-  auto back = own.takesBack.take();
+  auto back = own.takesBack.take(account);
   if (!back)
     return std::move(back).status();
   if (own.backward) {
@@ -272,7 +272,7 @@ Status Pipeline::State::exchange(const Step &step) {
     to.stage += received->isBackward ? -1 : 1;
     Stage &own = stage(to.stage);
     Pack &pack = received->isBackward ? own.givesBack : own.takes;
-    auto buffer = pack.take();
+    auto buffer = pack.take(account);
     if (!buffer)
       return std::move(buffer).status();
     incoming = {rankOf(received->stage), (*buffer)->memory.mutableData(),

@@ -1,7 +1,7 @@
 #!/bin/bash
-# simulate.sh BIN EXAMPLES - what a step takes on other machines: memory is what
-# inspect says, an artifact and its model say the same, twice the same bytes,
-# and what is wrong is refused.
+# simulate.sh BIN EXAMPLES - what a step takes on other machines: memory of a
+# GPU is what inspect says (of processors: peaks.sh), an artifact and its model
+# say the same, twice the same bytes, and what is wrong is refused.
 here=$(dirname "$0")
 source "$here/expect.sh"
 bin=$1 examples=$2
@@ -25,13 +25,14 @@ for plan in ddp zero1 zero2 fsdp; do
       fail "$plan: $name: $(field $plan.json $name) of the artifact, \
 $(field model.json $name) of the model"
   done
-  # The planned peak, exactly: inspect's parts of it.
+  # On a device the planned peak has all of inspect's parts.
   planned=$("$bin/tandem" inspect $plan.tdm --json | awk '
     /"step_memory": \{/ { inside = 1; next }
     inside && /\}/ { print sum; exit }
     inside && !/"host"/ { sub(/.*: /, ""); sub(/,/, ""); sum += $0 }')
-  [ "$planned" = "$(field $plan.json memory_bytes)" ] ||
-    fail "$plan: inspect says $planned, simulate $(field $plan.json memory_bytes)"
+  "$bin/tandem" simulate $plan.tdm --json --device=h100 >device.json
+  [ "$planned" = "$(field device.json memory_bytes)" ] ||
+    fail "$plan: inspect says $planned, simulate $(field device.json memory_bytes)"
 done
 
 # Stages: one file each; a rank is idle for a part of the time.

@@ -6,6 +6,7 @@
 #include "runtime/comm/PeerCommunicator.h"
 #include "runtime/comm/ThreadPeers.h"
 #include "runtime/pipeline/Forward.h"
+#include "runtime/pipeline/PlannedMemory.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -273,6 +274,13 @@ Trained test::onRanks(const Readers &stages, int64_t updates, int64_t batches) {
       done += int64_t(losses.size());
       result.losses.insert(result.losses.end(), losses.begin(), losses.end());
     }
+    std::vector<artifact::Manifest> manifests;
+    for (const artifact::ArtifactReader &reader : stages)
+      manifests.push_back(reader.manifest());
+    int64_t place = rank / comm::ranksOf(first.mesh);
+    auto planned = pipeline::plannedMemory(manifests, place, batches, 1);
+    ASSERT_TRUE(planned) << planned.status().message();
+    EXPECT_EQ(made->peak(), planned->bytes) << "planned on rank " << rank;
     for (const runtime::Model &model : made->models()) {
       collect(model, result);
       int64_t stage = model.manifest().pipeline->stage;

@@ -43,12 +43,16 @@ struct BenchOptions {
 
 /// What was planned to be allocated; nothing where that is not stated: on a
 /// device, and for other programs than a whole step.
-std::optional<int64_t> plannedPeak(const Model &model, const Program &program) {
+std::optional<int64_t> plannedPeak(const Model &model, const Program &program,
+                                   int64_t batches) {
   const artifact::Manifest &manifest = model.manifest();
   if (!manifest.stepMemory || program.name != "step" ||
       !model.device().isHost())
     return std::nullopt;
-  return artifact::plannedOnHost(manifest, *manifest.stepMemory, {&program},
+  std::vector<const Program *> programs = {&program};
+  if (batches > 1)
+    programs.push_back(manifest.findProgram("accumulate"));
+  return artifact::plannedOnHost(manifest, *manifest.stepMemory, programs,
                                  model.threads());
 }
 
@@ -69,9 +73,10 @@ void print(const BenchOptions &options, const Model &model,
            const RankTimes *ranks) {
   double median = timing.median();
   int64_t batch = batchOf(model, program);
-  double rate = double(batch) / median;
+  int64_t batches = options.accumulate.value_or(1);
+  double rate = double(batch * batches) / median;
   int64_t peak = ranks ? ranks->peak() : model.memory().peak;
-  auto planned = plannedPeak(model, program);
+  auto planned = plannedPeak(model, program, batches);
   if (options.json) {
     nlohmann::json json = {{"program", program.name},
                            {"device", toString(model.device())},
@@ -87,6 +92,8 @@ void print(const BenchOptions &options, const Model &model,
                            {"arena_bytes", program.arenaBytes},
                            {"actual_peak_bytes", peak},
                            {"peak_rss_bytes", residentPeak()}};
+    if (options.accumulate)
+      json["accumulate"] = batches;
     if (planned)
       json["planned_peak_bytes"] = *planned;
     if (ranks) {
@@ -105,6 +112,7 @@ void print(const BenchOptions &options, const Model &model,
       {"code", model.code()},
       {"threads", std::to_string(model.threads())},
       {"batch", std::to_string(batch)},
+      {"batches an update", std::to_string(batches)},
       {"warm-up calls", std::to_string(timing.warmup)},
       {"timed calls", std::to_string(timing.sorted.size())},
       {"median", milliseconds(median)},
@@ -146,8 +154,10 @@ void BenchOptions::declare(OptionTable &options) {
       .excludes("profile", "what --kernels runs is not profiled");
   options
       .integer("accumulate", "K", accumulate, 1, 1 << 16,
-               "of a model in stages: batches for one update")
-      .byDefault("as many as there are stages");
+               "batches for one update, of a model in stages, or one that was "
+               "compiled with --accumulate")
+      .excludes("kernels")
+      .byDefault("as many as there are stages, or 1");
   options.flag("json", json, "print results as JSON");
   model.declare(options);
 }
@@ -173,10 +183,6 @@ Status bench(const BenchOptions &bench) {
   if (auto reader = artifact::ArtifactReader::open(bench.model.artifact);
       reader && reader->manifest().pipeline)
     return benchOfStages(bench, *reader);
-  if (bench.accumulate)
-    return Status::usage(
-        "--accumulate has no effect: " + io::inQuotes(bench.model.artifact) +
-        " is no model in stages");
   auto model = bench.model.load();
   if (!model)
     return std::move(model).status();
@@ -184,6 +190,12 @@ Status bench(const BenchOptions &bench) {
                                {"step", "evaluate", "forward"});
   if (!program)
     return std::move(program).status();
+  if (bench.accumulate && ((*program)->name != "step" ||
+                           !model->manifest().findProgram("accumulate")))
+    return Status::usage(
+        "--accumulate has no effect: " + io::inQuotes(bench.model.artifact) +
+        " is no model in stages, and has no programs 'step' and 'accumulate', "
+        "which 'compile --accumulate' makes");
   auto madeUp = completeVariables(*model);
   if (!madeUp)
     return std::move(madeUp).status();
@@ -198,7 +210,8 @@ Status bench(const BenchOptions &bench) {
   Profile profile;
   if (Status status = profile.start(bench.model, *model); !status)
     return status;
-  auto timing = timeCalls(bench.repeats, *model, **program, *inputs);
+  auto timing = timeCalls(bench.repeats, *model, **program, *inputs, nullptr,
+                          bench.accumulate.value_or(1));
   if (!timing)
     return std::move(timing).status();
   if (Status status = profile.stop(); !status)

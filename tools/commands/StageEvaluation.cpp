@@ -1,8 +1,6 @@
 //===- StageEvaluation.cpp - `evaluate` of a model in stages --------------===//
 #include "tools/commands/StageEvaluation.h"
 
-#include "runtime/artifact/ArtifactReader.h"
-#include "runtime/artifact/StageFiles.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
@@ -19,17 +17,10 @@ Result<StageEvaluation> StageEvaluation::of(pipeline::Pipeline &stages,
   StageEvaluation made;
   made.stages_ = &stages;
   const Manifest &first = stages.models().front().manifest();
-  for (int64_t stage = 0; stage < first.pipeline->stages; ++stage) {
-    std::string file = artifact::stagePath(path, stage);
-    auto reader = artifact::ArtifactReader::open(file);
-    if (!reader)
-      return std::move(reader).status();
-    if (Status status =
-            checkStage(reader->manifest(), file, stage, first, path);
-        !status)
-      return status;
-    made.all_.push_back(reader->manifest());
-  }
+  auto all = manifestsOfStages(path, first);
+  if (!all)
+    return std::move(all).status();
+  made.all_ = *std::move(all);
   auto whole = pipeline::wholeEvaluate(made.all_);
   if (!whole)
     return std::move(whole).status().in(io::inQuotes(path));

@@ -67,6 +67,23 @@ Result<pipeline::Pipeline> openStages(const ModelOptions &options,
   return made;
 }
 
+Result<std::vector<artifact::Manifest>>
+manifestsOfStages(const std::string &path, const artifact::Manifest &first) {
+  std::vector<artifact::Manifest> all;
+  for (int64_t stage = 0; stage < first.pipeline->stages; ++stage) {
+    std::string file = artifact::stagePath(path, stage);
+    auto reader = artifact::ArtifactReader::open(file);
+    if (!reader)
+      return std::move(reader).status();
+    if (Status status =
+            checkStage(reader->manifest(), file, stage, first, path);
+        !status)
+      return status;
+    all.push_back(reader->manifest());
+  }
+  return all;
+}
+
 Status checkStage(const artifact::Manifest &manifest, const std::string &file,
                   int64_t stage, const artifact::Manifest &first,
                   const std::string &path) {

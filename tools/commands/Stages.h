@@ -27,6 +27,11 @@ Status checkStage(const artifact::Manifest &manifest, const std::string &file,
                   int64_t stage, const artifact::Manifest &first,
                   const std::string &path);
 
+/// Reads the manifests of all stages of the artifact `path`, whose stage 0 is
+/// `first`, in their order.
+Result<std::vector<artifact::Manifest>>
+manifestsOfStages(const std::string &path, const artifact::Manifest &first);
+
 /// A manifest and a program that have the inputs of the whole model, to match
 /// data with.
 struct StageInputs {

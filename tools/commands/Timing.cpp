@@ -108,9 +108,10 @@ namespace {
 class Calls {
 public:
   Calls(Model &model, const Program &program,
-        std::span<const runtime::Argument> arguments, runtime::RunTimes *times)
+        std::span<const runtime::Argument> arguments, runtime::RunTimes *times,
+        int64_t batches)
       : model(model), program(program), arguments(arguments), times(times),
-        backend(**runtime::backendOf(model.device())) {}
+        batches(batches), backend(**runtime::backendOf(model.device())) {}
   ~Calls() {
     for (runtime::Fence fence : fences)
       if (fence)
@@ -118,12 +119,18 @@ public:
   }
 
   Status next() {
-    Status status = times ? model.runTimed(program.name, arguments, {}, *times)
-                          : model.run(program.name, arguments, {});
-    if (!status)
-      return status;
+    double together = 0;
+    for (int64_t i = 1; i <= batches; ++i) {
+      const std::string name = i < batches ? "accumulate" : program.name;
+      Status status = times ? model.runTimed(name, arguments, {}, *times)
+                            : model.run(name, arguments, {});
+      if (!status)
+        return status;
+      if (times)
+        times->together = together += times->together;
+    }
     std::swap(fences[0], fences[1]);
-    status = backend.record(fences[0], currentStream(model.device()));
+    Status status = backend.record(fences[0], currentStream(model.device()));
     return status ? backend.await(fences[1]) : status;
   }
 
@@ -132,6 +139,7 @@ private:
   const Program &program;
   std::span<const runtime::Argument> arguments;
   runtime::RunTimes *times;      ///< gets those of each call, or null
+  int64_t batches;               ///< of a call
   runtime::Backend &backend;     ///< the model's, so it is open
   runtime::Fence fences[2] = {}; ///< after the last call, and the one before
 };
@@ -198,14 +206,14 @@ static Result<Timing> timeEach(const Repeats &repeats, bool isExact,
 Result<Timing> commands::timeCalls(const Repeats &repeats, Model &model,
                                    const Program &program,
                                    std::vector<NamedTensor> &inputs,
-                                   LaunchTimes *launches) {
+                                   LaunchTimes *launches, int64_t batches) {
   std::vector<runtime::Argument> arguments;
   for (NamedTensor &input : inputs)
     arguments.push_back({input.name, &input.tensor});
   bool isOfSeveral = rankCount() > 1;
   runtime::RunTimes times;
   Calls calls(model, program, arguments,
-              launches || isOfSeveral ? &times : nullptr);
+              launches || isOfSeveral ? &times : nullptr, batches);
   return timeEach(
       repeats, launches || isOfSeveral, [&] { return calls.next(); },
       [&](Timing &timing) {

@@ -71,11 +71,13 @@ private:
 
 /// Calls the program with `inputs`; `launches`, if given, gets the timed calls'
 /// (Unsupported on a device). Fails where it is interrupted. Several ranks make
-/// as many calls, and begin each at the same time: all of them call this.
+/// as many calls, and begin each at the same time: all of them call this. With
+/// several `batches` a call is an update: in front of `program` runs the
+/// program `accumulate` for all batches but one.
 Result<Timing> timeCalls(const Repeats &repeats, runtime::Model &model,
                          const artifact::Program &program,
                          std::vector<NamedTensor> &inputs,
-                         LaunchTimes *launches = nullptr);
+                         LaunchTimes *launches = nullptr, int64_t batches = 1);
 /// The same of a call that returns for how many of its seconds it computed
 /// nothing, but exchanged with other ranks.
 Result<Timing> timeCalls(const Repeats &repeats,

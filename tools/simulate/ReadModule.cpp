@@ -11,6 +11,8 @@
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
 #include "passes/plan/Parts.h"
+#include "passes/target/Rates.h"
+#include "passes/target/Target.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -84,6 +86,8 @@ Status Reader::addKernel(KernelOp kernel, am::Program &program) {
       made.kind = facts.getKind().str();
       made.flops = facts.getFlops();
       made.bytes = facts.getBytes();
+      made.scratchBytes =
+          static_cast<int64_t>(kernel.getScratchBytes().value_or(0));
       if (StringAttr summary = facts.getSummary())
         made.summary = summary.str();
       if (Type type = facts.getDtype())
@@ -113,16 +117,18 @@ Status Reader::addKernel(KernelOp kernel, am::Program &program) {
 
 Status Reader::addSlots(func::FuncOp func, am::Program &program) {
   auto add = [](RoleAttr role, Type type, std::vector<am::Slot> &slots) {
-    if (role.getKind() == RoleKind::Saved)
-      role = role.without(RoleAttr::kAlias);
     auto slot = slotOf(role, cast<RankedTensorType>(type));
     if (slot)
       slots.push_back(std::move(*slot));
     return slot.status();
   };
-  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes()))
-    if (Status s = add(roleOfArgument(func, i), type, program.arguments); !s)
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    RoleAttr role = roleOfArgument(func, i);
+    if (role.getKind() == RoleKind::Saved) // whose storage it is, a result says
+      role = role.without(RoleAttr::kAlias);
+    if (Status s = add(role, type, program.arguments); !s)
       return s;
+  }
   for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
     if (Status s = add(roleOfResult(func, i), type, program.results); !s)
       return s;
@@ -148,9 +154,14 @@ Status Reader::addProgram(func::FuncOp func) {
 
 Result<am::Manifest> Reader::run() {
   manifest.model = module.getName().value_or("model").str();
-  if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr))
+  if (auto loss = module->getAttrOfType<StringAttr>(kLossAttr))
+    manifest.loss = loss.str();
+  manifest.target.kind = isForCuda(module) ? "cuda" : "cpu";
+  if (auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttr)) {
     for (auto [name, size] : mesh.getAxes())
       manifest.mesh.push_back({name.str(), size});
+    manifest.bucketBytes = bucketBytes(module);
+  }
   if (auto fields = module->getAttrOfType<DictionaryAttr>(kPipelineAttr))
     manifest.pipeline = pipelineOf(fields);
   if (auto memory = module->getAttrOfType<DictionaryAttr>(kStepMemoryAttr))

@@ -1,6 +1,8 @@
 //===- Step.cpp - one step of training, simulated -------------------------===//
 #include "tools/simulate/Step.h"
 
+#include "runtime/artifact/PlannedMemory.h"
+#include "runtime/pipeline/PlannedMemory.h"
 #include "runtime/pipeline/Schedule.h"
 #include "tools/simulate/RankBuilder.h"
 
@@ -49,8 +51,7 @@ Result<std::vector<const Program *>> programsOf(const Manifest &manifest,
   if (batches > 1 && !(accumulate && step))
     return Status::usage("several batches for an update need a program "
                          "'accumulate', which 'compile --accumulate' makes");
-  for (int64_t i = 1; i < batches; ++i)
-    calls.push_back(accumulate);
+  calls.assign(size_t(batches - 1), accumulate);
   if (step)
     calls.push_back(step);
   else if (forward && backward)
@@ -163,6 +164,14 @@ Status PipelineBuilder::buildRank(int64_t rank,
       made.inFlight += (liveOf(s) - 1) *
                        (stage.stepMemory->saved + stage.stepMemory->inputs);
   }
+  if (options.threads) {
+    auto planned =
+        pipeline::plannedMemory(stages, rank, options.batches, options.threads);
+    if (!planned)
+      return std::move(planned).status();
+    made.memory = planned->bytes - planned->inFlight;
+    made.inFlight = planned->inFlight;
+  }
   finish(builder, std::move(made), result);
   return Status::success();
 }
@@ -193,8 +202,13 @@ Status buildWhole(const Manifest &manifest, const Device &device,
   RankBuilder builder(device, network, options);
   for (const Program *program : *programs)
     builder.call(manifest, *program);
+  programs->erase(std::unique(programs->begin(), programs->end()),
+                  programs->end());
   RankResult rank;
-  rank.memory = peakOf(manifest);
+  rank.memory = options.threads && manifest.stepMemory
+                    ? artifact::plannedOnHost(manifest, *manifest.stepMemory,
+                                              *programs, options.threads)
+                    : peakOf(manifest);
   finish(builder, std::move(rank), result);
   result.modelFlops = modelFlopsOf(manifest) * double(options.batches);
   return Status::success();

@@ -25,6 +25,9 @@ struct StepOptions {
   /// Each communicator has a stream, as on a GPU; else one thread serves all.
   bool hasStreamPerCommunicator = false;
   int64_t batches = 1; ///< for one update
+  /// Of a rank on processors, by which its scratch memory follows; 0 on a
+  /// device, whose memory has inputs and constants, too.
+  int64_t threads = 0;
 };
 
 /// Collectives of a step that are alike.
@@ -41,7 +44,8 @@ struct ExchangeSum {
 struct RankResult {
   std::vector<int64_t> stages; ///< of a pipeline
   RankTimes times;
-  int64_t memory = 0; ///< the planned peak of its stages
+  /// The planned peak: on processors what `bench` measures.
+  int64_t memory = 0;
   /// What batches under way need beyond that.
   int64_t inFlight = 0;
   std::vector<ExchangeSum> exchanges;

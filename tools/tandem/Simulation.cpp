@@ -131,6 +131,10 @@ static Result<StepResult> play(const Simulation &of,
   StepOptions step;
   step.batches = options.batches.value_or(1);
   step.hasStreamPerCommunicator = !row.isCpu();
+  if (row.isCpu())
+    step.threads = std::max<int64_t>(
+        1, threads > 0 ? int64_t(threads)
+                       : int64_t(row.cores / double(ofMachine)));
   // On processors the thread that communicates needs one that is free.
   bool hasRoom = !row.isCpu() ||
                  (threads > 0 && threads + 1 <= row.cores / double(ofMachine));

@@ -4,7 +4,8 @@ predicts the other: the table of docs/SIMULATION.md.
 
     local.py build/bin [--realtime] [--workloads gpt,mlp,resnet8] [--plans ddp,fsdp]
 
-A step is what `tandem-run bench` measures, each a few times in turns, of which the
+Exit code 1: a prediction is off by more than 15 %, or the planned peak is not the measured
+one. A step is what `tandem-run bench` measures, each a few times in turns, of which the
 median counts. --realtime gives the processes priority over all others, for a
 machine that somebody else uses.
 """
@@ -16,6 +17,7 @@ import subprocess
 import tempfile
 
 ROUNDS = 3
+LIMIT = 15  # percent
 
 
 class Bench:
@@ -43,7 +45,7 @@ class Bench:
         return json.loads(made.stdout)
 
     def simulate(self, artifact, *more):
-        return json.loads(self.tool("tandem", "simulate", artifact, "--json", "--rank-threads=1", *more))["step_ms"]
+        return json.loads(self.tool("tandem", "simulate", artifact, "--json", "--rank-threads=1", *more))
 
 
 def main():
@@ -56,6 +58,7 @@ def main():
     print("| workload | plan | 2 processes | 4 processes | 4 predicted from 2 | difference | 2 predicted from 4 | "
           "difference |")
     print("|---|---|---|---|---|---|---|---|")
+    short = []
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(os.path.abspath(arguments.tools), folder, arguments.realtime)
         for workload in arguments.workloads.split(","):
@@ -63,9 +66,12 @@ def main():
             for plan in arguments.plans.split(","):
                 artifacts = {ranks: bench.compile(workload, plan, ranks) for ranks in (2, 4)}
                 times = {2: [], 4: []}
+                peaks = {}
                 for _ in range(ROUNDS):
                     for ranks, artifact in artifacts.items():
-                        times[ranks].append(bench.bench(artifact, ranks)["median_ms"])
+                        found = bench.bench(artifact, ranks)
+                        times[ranks].append(found["median_ms"])
+                        peaks[ranks] = found["actual_peak_bytes"]
                 measured = {ranks: statistics.median(all) for ranks, all in times.items()}
                 row = f"| {workload} | {plan} | {measured[2]:.1f} ms | {measured[4]:.1f} ms |"
                 for by, of in ((2, 4), (4, 2)):
@@ -74,10 +80,19 @@ def main():
                     with open(path, "w") as out:
                         json.dump({"step_ms": measured[by], "ranks": by, "artifact": artifacts[by],
                                    "processors": os.cpu_count(), "kernels": [row for row in kernels if row["ms"] > 0]}, out)
-                    predicted = bench.simulate(artifacts[of], f"--calibrate={path}")
-                    row += f" {predicted:.1f} ms | {100 * (predicted / measured[of] - 1):+.1f} % |"
+                    simulated = bench.simulate(artifacts[of], f"--calibrate={path}")
+                    predicted = simulated["step_ms"]
+                    off = 100 * (predicted / measured[of] - 1)
+                    row += f" {predicted:.1f} ms | {off:+.1f} % |"
+                    if abs(off) > LIMIT:
+                        short.append(f"{workload}, {plan}, {of} processes: {off:+.1f} %")
+                    if simulated["memory_bytes"] != peaks[of]:
+                        short.append(f"{workload}, {plan}, {of} processes: the planned peak is "
+                                     f"{simulated['memory_bytes']}, the measured one {peaks[of]}")
                 print(row, flush=True)
+    print("\n".join(short) or "All peaks are the planned ones, and no difference is above 15 %.")
+    return bool(short)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
