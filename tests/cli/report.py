@@ -183,6 +183,26 @@ def check_code(page, *kinds):
     expect("bytes of code", code["bytes"], size)
 
 
+def check_methods(planned):
+    """The method that was chosen is the one that the launch has."""
+    seen = set()
+    for program in planned["programs"]:
+        for launch in program["launches"]:
+            if "methods" not in launch:
+                continue
+            seen.add(launch["methods"])
+            rows = planned["methods"][launch["methods"]]["methods"]
+            chosen = [row["name"] for row in rows if row["chosen"]]
+            expect("the method in the schedule", [
+                name for name in chosen
+                if f"method = {name}" in launch["schedule"]], chosen)
+            expect("methods that are chosen", len(chosen), 1)
+            expect("reasons", [bool(row.get("against")) for row in rows
+                               if not row["chosen"]], [True] * (len(rows) - 1))
+    expect("kernels with a choice", seen, set(range(len(planned["methods"]))))
+    expect("is there a choice", bool(seen), True)
+
+
 def check_planned(facts):
     facts = json.loads(read(facts))
     expect("the targets of a size", [len(size) for size in facts["planned"]],
@@ -193,6 +213,7 @@ def check_planned(facts):
         for program in manifest["programs"]:
             expect(program["name"], counts.get(program["name"]),
                    len(program["launches"]))
+        check_methods(planned)
         forward = planned["programs"][0]
         expect("an op of the forward with its place", any(
             op["op"] == "matmul" and op["types"] == ["f32[32, 128]"] and

@@ -10,6 +10,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
@@ -404,6 +405,7 @@ static Status runCompile(const CompileCommandOptions &command) {
     session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
+      addMethods(planned.back(), modules);
     };
   }
   Status status;

@@ -240,6 +240,7 @@ static Status runInspect(const InspectOptions &command) {
     session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
+      addMethods(planned.back(), modules);
       if (command.code)
         texts.addPlanned(modules);
     };

@@ -37,31 +37,62 @@ static std::string summaryOf(KernelOp kernel) {
   return summary ? summary.str() : kernel.getName().str();
 }
 
+namespace {
+/// The kernels of a module that several methods can compute, equal ones once.
+class Considered {
+public:
+  explicit Considered(mlir::ModuleOp module) : isCuda(isForCuda(module)) {}
+
+  /// What is said of a kernel; null if one method alone can compute it. The
+  /// first of equal ones has `isNew`.
+  const lower::ExplainedKernel *of(KernelOp kernel, size_t &place,
+                                   bool &isNew) {
+    auto [number, isDistinct] = known.insert(kernel);
+    isNew = false;
+    if (isDistinct) {
+      places.emplace_back();
+      auto explained = isCuda ? lower::cuda::explainMethods(kernel)
+                              : lower::cpu::explainMethods(kernel);
+      if (!explained || explained->methods.size() < 2)
+        return nullptr;
+      places[number] = list.size();
+      list.push_back(std::move(*explained));
+      isNew = true;
+    }
+    if (!places[number])
+      return nullptr;
+    place = *places[number];
+    return &list[place];
+  }
+
+  const bool isCuda;
+
+private:
+  lower::DistinctKernels known;
+  /// Of each distinct kernel in `list`.
+  std::vector<std::optional<size_t>> places;
+  std::vector<lower::ExplainedKernel> list;
+};
+} // namespace
+
 /// Adds the kernels of a module at `plan`, in their order.
 static void addKernels(mlir::ModuleOp module, std::vector<Kernels> &list) {
-  bool isCuda = isForCuda(module);
-  lower::DistinctKernels known;
-  std::vector<std::optional<size_t>>
-      places; ///< of each distinct kernel in `list`
+  Considered considered(module);
+  size_t first = list.size(), place = 0;
+  bool isNew = false;
   for (auto func : module.getOps<mlir::func::FuncOp>())
     for (auto kernel : func.getOps<KernelOp>()) {
-      auto [number, isNew] = known.insert(kernel);
-      if (isNew) {
-        places.emplace_back();
-        auto explained = isCuda ? lower::cuda::explainMethods(kernel)
-                                : lower::cpu::explainMethods(kernel);
-        if (!explained || explained->methods.size() < 2)
-          continue;
-        places[number] = list.size();
+      const lower::ExplainedKernel *explained =
+          considered.of(kernel, place, isNew);
+      if (!explained)
+        continue;
+      if (isNew)
         list.push_back({summaryOf(kernel),
-                        isCuda ? "cuda" : "cpu",
+                        considered.isCuda ? "cuda" : "cpu",
                         {},
                         0,
-                        std::move(*explained)});
-      }
-      if (!places[number])
-        continue;
-      Kernels &kernels = list[*places[number]];
+                        *explained});
+      Kernels &kernels = list[first + place];
       ++kernels.count;
       std::string program = func.getName().str();
       if (kernels.programs.empty() || kernels.programs.back() != program)
@@ -85,16 +116,20 @@ static ordered_json toJson(const lower::ExplainedMethod &method) {
   return one;
 }
 
+static ordered_json toJson(const lower::ExplainedKernel &kernel) {
+  ordered_json methods = ordered_json::array();
+  for (const lower::ExplainedMethod &method : kernel.methods)
+    methods.push_back(toJson(method));
+  return methods;
+}
+
 static void printJson(const std::vector<Kernels> &list) {
   ordered_json all = {{"kind", "methods"}, {"kernels", ordered_json::array()}};
   for (const Kernels &kernels : list) {
-    ordered_json methods = ordered_json::array();
-    for (const lower::ExplainedMethod &method : kernels.explained.methods)
-      methods.push_back(toJson(method));
     ordered_json one = {
         {"summary", kernels.summary},   {"target", kernels.target},
         {"of", kernels.explained.of},   {"count", kernels.count},
-        {"programs", kernels.programs}, {"methods", methods}};
+        {"programs", kernels.programs}, {"methods", toJson(kernels.explained)}};
     if (!kernels.explained.problem.empty())
       one["problem"] = kernels.explained.problem;
     all["kernels"].push_back(one);
@@ -102,6 +137,31 @@ static void printJson(const std::vector<Kernels> &list) {
   std::printf("%s\n",
               all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
                   .c_str());
+}
+
+void commands::addMethods(ordered_json &planned, const Modules &modules) {
+  for (auto [target, module] : llvm::zip_equal(planned, modules)) {
+    Considered considered(*module);
+    ordered_json list = ordered_json::array();
+    size_t place = 0;
+    bool isNew = false;
+    for (ordered_json &program : target["programs"]) {
+      auto func = module.get().lookupSymbol<mlir::func::FuncOp>(
+          program["name"].get<std::string>());
+      auto launch = program["launches"].begin();
+      for (auto kernel : func.getOps<KernelOp>()) {
+        const lower::ExplainedKernel *explained =
+            considered.of(kernel, place, isNew);
+        if (isNew)
+          list.push_back(
+              {{"of", explained->of}, {"methods", toJson(*explained)}});
+        if (explained)
+          (*launch)["methods"] = place;
+        ++launch;
+      }
+    }
+    target["methods"] = std::move(list);
+  }
 }
 
 static std::string textOf(std::optional<double> number, const char *format) {

@@ -4,6 +4,8 @@
 
 #include "tools/tandem/Session.h"
 
+#include <nlohmann/json.hpp>
+
 namespace tandem::commands {
 
 /// Prints, of each distinct kernel of the model or dump `path` for which there
@@ -11,6 +13,11 @@ namespace tandem::commands {
 /// the reason against each other one. As one JSON object if `asJson`.
 Status printMethods(const std::string &path, CompileOptions options,
                     bool asJson);
+
+/// Adds to what PlannedFacts.h says of modules after `plan` which methods were
+/// considered for their kernels (docs/INSPECT_JSON.md): `methods` of a target,
+/// equal kernels once, and the place among them of a launch.
+void addMethods(nlohmann::ordered_json &planned, const Modules &modules);
 
 } // namespace tandem::commands
 

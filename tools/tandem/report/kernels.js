@@ -101,6 +101,33 @@ function kernelText(row, whole) {
     kBounds[row.cost.bound];
 }
 
+// The rows of the table that this kernel's schedule was chosen from.
+function methodsOf(row) {
+  const at = row.origins[0];
+  const known = at.methods === undefined ? null
+    : plannedTarget(chosenProgram()).methods[at.methods];
+  if (!known) return null;
+  const verdict = method => method.chosen ? 'chosen'
+    : (method.possible ? 'not chosen: ' : 'impossible: ') +
+      (method.against || '');
+  return make('details', {}, make('summary', {},
+    `Why this schedule: ${known.methods.length} ways of ${known.of}`), table({
+      caption: 'In the order in which they are asked', rows: known.methods,
+      search: false,
+      columns: [
+        {name: 'method', get: method => method.name},
+        {name: 'expected', right: true, get: method => method.seconds || 0,
+         show: method => method.seconds === undefined ? '-'
+           : seconds(method.seconds)},
+        {name: 'verdict', kind: 'text', get: verdict},
+        {name: 'scratch', right: true, get: method => method.scratch_bytes || 0,
+         show: method => method.scratch_bytes === undefined ? '-'
+           : bytes(method.scratch_bytes)},
+        {name: 'schedule', kind: 'text', get: method => method.schedule || ''},
+        {name: 'what it is', kind: 'text', get: method => method.summary},
+      ]}));
+}
+
 function kernelMore(row) {
   const {kernel} = row;
   const places = row.origins.filter(origin => origin.path || origin.where)
@@ -111,6 +138,7 @@ function kernelMore(row) {
       : null,
     row.origins[0].schedule ? make('p', {}, 'Schedule: ',
       make('code', {}, row.origins[0].schedule)) : null,
+    methodsOf(row),
     kernel.summary ? make('p', {}, 'Most work: ', make('code', {},
                                                        kernel.summary)) : null,
     make('p', {}, `${kernel.ops.length} ops: `,

@@ -1,10 +1,11 @@
 // What only a compilation knows of its plan: where in the model launches are
 // from, and the ops. An artifact alone does not have it.
 
+const plannedTarget = program =>
+  ((facts.planned || [])[program.size || 0] || [])[shown.target];
+
 function plannedProgram(program) {
-  const sizes = facts.planned;
-  if (!sizes) return null;
-  const target = (sizes[program.size || 0] || [])[shown.target];
+  const target = plannedTarget(program);
   const found = target && target.programs.find(
     one => one.name === program.name);
   return found && found.launches.length === program.launches.length
