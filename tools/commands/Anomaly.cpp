@@ -2,13 +2,13 @@
 #include "tools/commands/Anomaly.h"
 
 #include "runtime/io/Array.h"
+#include "tools/commands/BatchRun.h"
 
 #include <cmath>
 
 namespace tandem::commands {
 
 using artifact::Role;
-using runtime::Destination;
 using runtime::Model;
 using runtime::Tensor;
 
@@ -49,17 +49,6 @@ std::string listOf(const std::vector<std::string> &names) {
   return text;
 }
 
-std::vector<Destination> destinationsOf(const artifact::Program &program,
-                                        Role role,
-                                        std::vector<Tensor> &results) {
-  std::vector<Destination> made;
-  results.resize(program.results.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    if (program.results[i].role == role)
-      made.push_back({program.results[i].name, &results[i]});
-  return made;
-}
-
 /// Says in which results of the programs the first anomaly is.
 Result<std::string> locateByPrograms(Model &model,
                                      std::span<const runtime::Argument> inputs,
@@ -86,37 +75,17 @@ Result<NamesFound> findByPrograms(Model &model,
                                   std::span<const runtime::Argument> inputs,
                                   bool findsInfinity) {
   NamesFound found;
-  const artifact::Program *forward = model.manifest().findProgram("forward");
-  const artifact::Program *backward = model.manifest().findProgram("backward");
-  if (!forward || !backward)
+  const artifact::Manifest &manifest = model.manifest();
+  if (!manifest.findProgram("forward") || !manifest.findProgram("backward"))
     return found;
   found.hasPrograms = true;
-  std::vector<runtime::Argument> given;
-  for (const runtime::Argument &one : inputs)
-    for (const artifact::Slot &slot : forward->arguments)
-      if (slot.role == Role::Input && slot.name == one.name)
-        given.push_back(one);
-  std::vector<Tensor> outputs, grads;
-  auto context =
-      model.forward(given, destinationsOf(*forward, Role::Output, outputs));
-  if (!context)
-    return std::move(context).status();
-  found.outputs = namesIn(*forward, Role::Output, outputs, findsInfinity);
-  auto one = Tensor::zeros(artifact::DType::F32, {});
-  for (const artifact::Slot &slot : backward->arguments)
-    if (slot.role == Role::Cotangent && slot.name == model.manifest().loss)
-      one = Tensor::zeros(slot.dtype, slot.shape);
-  if (!one)
-    return std::move(one).status();
-  if (Status status = one->fill(1); !status)
-    return status;
-  runtime::Argument cotangent(model.manifest().loss, &*one);
-  if (Status status =
-          model.backward(*context, std::span(&cotangent, 1),
-                         destinationsOf(*backward, Role::Grad, grads));
-      !status)
-    return status;
-  found.gradients = namesIn(*backward, Role::Grad, grads, findsInfinity);
+  auto run = runBatch(model, inputs, /*wantsGradients=*/true);
+  if (!run)
+    return std::move(run).status();
+  found.outputs =
+      namesIn(*run->forward, Role::Output, run->outputs, findsInfinity);
+  found.gradients =
+      namesIn(*run->backward, Role::Grad, run->gradients, findsInfinity);
   return found;
 }
 

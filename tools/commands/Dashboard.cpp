@@ -5,7 +5,9 @@
 #include "tools/commands/DashboardServer.h"
 #include "tools/commands/Log.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <new>
 #include <system_error>
@@ -96,6 +98,33 @@ void Dashboard::evaluation(
   events_.push_back(text + "}}");
 }
 
+/// Counts of whole octaves are enough to see: octave o > 0 is what is at least
+/// 2^(o - 41) and less than twice that.
+void Dashboard::histograms(int64_t step, const NamedHistograms &histograms) {
+  std::string text = "{\"step\":" + std::to_string(step) + ",\"histograms\":{";
+  for (size_t i = 0; i < std::min(histograms.size(), kMostShown); ++i) {
+    const auto &[name, histogram] = histograms[i];
+    std::map<int, int64_t> octaves;
+    for (auto [number, count] : histogram.counts)
+      octaves[number > 0 ? (number + 3) / 4 : -((3 - number) / 4)] += count;
+    std::string counts;
+    for (auto [octave, count] : octaves)
+      counts += (counts.empty() ? "[" : ",[") + std::to_string(octave) + "," +
+                std::to_string(count) + "]";
+    auto count = double(histogram.count);
+    double mean = histogram.sum / count;
+    text += (i ? "," : "") + jsonText(name) + ":{\"octaves\":[" + counts +
+            "],\"min\":" + jsonNumber(histogram.least) +
+            ",\"max\":" + jsonNumber(histogram.most) +
+            ",\"mean\":" + jsonNumber(mean) + ",\"deviation\":" +
+            jsonNumber(std::sqrt(
+                std::max(0.0, histogram.squares / count - mean * mean))) +
+            ",\"nonfinite\":" + std::to_string(histogram.nonFinite) + "}";
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  histogramEvents_.emplace_back(step, text + "}}");
+}
+
 void Dashboard::end(const std::string &how) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (ended_.empty())
@@ -157,20 +186,54 @@ private:
 };
 } // namespace
 
-/// Bytes of evaluations that a browser gets that comes late.
+/// Bytes of evaluations that a browser gets that comes late, and of histograms.
 static constexpr size_t kMostEvaluations = 256 << 10;
+static constexpr size_t kMostHistograms = 384 << 10;
 
 static std::string eventOf(const char *name, const std::string &data) {
   return std::string("event: ") + name + "\ndata: " + data + "\n\n";
 }
 
+namespace {
+/// Events of histograms that a browser gets that comes late. Of too many those
+/// go that are nearest to their neighbours, never the first and the last.
+class Pictures {
+public:
+  void add(int64_t step, std::string event) {
+    bytes_ += event.size();
+    events_.emplace_back(step, std::move(event));
+    while (bytes_ > kMostHistograms && events_.size() > 2) {
+      auto gap = [&](size_t i) {
+        return events_[i + 1].first - events_[i - 1].first;
+      };
+      size_t least = 1;
+      for (size_t i = 2; i + 1 < events_.size(); ++i)
+        least = gap(i) < gap(least) ? i : least;
+      bytes_ -= events_[least].second.size();
+      events_.erase(events_.begin() + ptrdiff_t(least));
+    }
+  }
+  std::string text() const {
+    std::string all;
+    for (const auto &[step, event] : events_)
+      all += event;
+    return all;
+  }
+
+private:
+  std::vector<std::pair<int64_t, std::string>> events_;
+  size_t bytes_ = 0;
+};
+} // namespace
+
 void Dashboard::serve() {
   History history;
   std::string evaluations; ///< all of them, as events
+  Pictures pictures;
   uint64_t next = 0;
   bool isOver = false;
   server_->greeting = [&] {
-    return eventOf("all", history.json(0)) + evaluations;
+    return eventOf("all", history.json(0)) + evaluations + pictures.text();
   };
   auto takeSteps = [&] {
     size_t known = history.size();
@@ -189,7 +252,7 @@ void Dashboard::serve() {
         areOthers |= history.add(numbers);
     }
     if (areOthers)
-      server_->send(eventOf("all", history.json(0)) + evaluations);
+      server_->send(server_->greeting());
     else if (history.size() > known)
       server_->send(eventOf("steps", history.json(known)));
   };
@@ -198,13 +261,19 @@ void Dashboard::serve() {
     isOver = stops_;
     takeSteps();
     std::vector<std::string> events;
+    std::vector<std::pair<int64_t, std::string>> histograms;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       events.swap(events_);
+      histograms.swap(histogramEvents_);
     }
     for (const std::string &event : events) {
       evaluations += eventOf("evaluation", event);
       server_->send(eventOf("evaluation", event));
+    }
+    for (const auto &[step, event] : histograms) {
+      pictures.add(step, eventOf("histograms", event));
+      server_->send(eventOf("histograms", event));
     }
     if (evaluations.size() > kMostEvaluations) // the older half goes
       evaluations.erase(0, evaluations.find("event: ", evaluations.size() / 2));

@@ -14,6 +14,7 @@
 #define TANDEM_TOOLS_COMMANDS_DASHBOARD_H
 
 #include "runtime/artifact/Status.h"
+#include "tools/commands/Histogram.h"
 
 #include <array>
 #include <atomic>
@@ -55,6 +56,9 @@ public:
   /// Numbers of an evaluation after `step`.
   void evaluation(int64_t step,
                   const std::vector<std::pair<std::string, double>> &numbers);
+  /// Histograms of a step; of more than kMostShown the first ones.
+  void histograms(int64_t step, const NamedHistograms &histograms);
+  static constexpr size_t kMostShown = 200;
   /// How it ended, for people; the first call counts.
   void end(const std::string &how);
 
@@ -72,6 +76,7 @@ private:
   std::unique_ptr<Ring> ring_ = std::make_unique<Ring>();
   std::mutex mutex_;                ///< of what follows
   std::vector<std::string> events_; ///< that were not sent
+  std::vector<std::pair<int64_t, std::string>> histogramEvents_; ///< by steps
   std::string ended_;
 
   std::atomic<bool> stops_{false};

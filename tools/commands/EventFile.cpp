@@ -58,7 +58,19 @@ enum : uint64_t {
   ValueOf = 1,
   Tag = 1,
   SimpleValue = 2,
-  SessionStatus = 1
+  SessionStatus = 1,
+  HistogramOf = 5
+};
+
+// Fields of tensorflow.HistogramProto.
+enum : uint64_t {
+  Least = 1,
+  Most = 2,
+  Count = 3,
+  Sum = 4,
+  Squares = 5,
+  BucketLimit = 6,
+  Bucket = 7
 };
 
 std::string eventOf(double time, int64_t step) {
@@ -128,6 +140,50 @@ std::string scalarsRecord(double time, int64_t step,
   return recordOf(event);
 }
 
+/// Each bucket begins where the one before ends: empty ones are one.
+static std::string histogramProto(const Histogram &histogram) {
+  std::string limits, counts, proto;
+  auto bucket = [&](double limit, int64_t count) {
+    appendLittle(limits, std::bit_cast<uint64_t>(limit));
+    appendLittle(counts, std::bit_cast<uint64_t>(double(count)));
+  };
+  double end = NAN;
+  for (auto [number, count] : histogram.counts) {
+    auto [low, high] = Histogram::boundsOf(number);
+    if (low != end)
+      bucket(low, 0);
+    bucket(high, count);
+    end = high;
+  }
+  auto number = [&](uint64_t field, double value) {
+    appendKey(proto, field, Fixed64);
+    appendLittle(proto, std::bit_cast<uint64_t>(value));
+  };
+  number(Least, histogram.least);
+  number(Most, histogram.most);
+  number(Count, double(histogram.count));
+  number(Sum, histogram.sum);
+  number(Squares, histogram.squares);
+  appendBytes(proto, BucketLimit, limits);
+  appendBytes(proto, Bucket, counts);
+  return proto;
+}
+
+std::string histogramsRecord(double time, int64_t step,
+                             const NamedHistograms &histograms) {
+  std::string summary, event = eventOf(time, step);
+  for (const auto &[name, histogram] : histograms) {
+    if (histogram.count == 0) // TensorBoard has no picture of nothing
+      continue;
+    std::string value;
+    appendBytes(value, Tag, name);
+    appendBytes(value, HistogramOf, histogramProto(histogram));
+    appendBytes(summary, ValueOf, value);
+  }
+  appendBytes(event, SummaryOf, summary);
+  return recordOf(event);
+}
+
 Status EventFile::open(const std::string &folder,
                        std::optional<int64_t> goesOnAfter) {
   std::error_code error;
@@ -156,6 +212,10 @@ Status EventFile::open(const std::string &folder,
 
 void EventFile::write(int64_t step, std::span<const Scalar> scalars) {
   file_.append(scalarsRecord(now(), step, scalars));
+}
+
+void EventFile::write(int64_t step, const NamedHistograms &histograms) {
+  file_.append(histogramsRecord(now(), step, histograms));
 }
 
 } // namespace tandem::commands

@@ -11,6 +11,7 @@
 
 #include "runtime/artifact/Status.h"
 #include "tools/commands/AppendedFile.h"
+#include "tools/commands/Histogram.h"
 
 #include <cstdio>
 #include <optional>
@@ -33,6 +34,8 @@ std::string versionRecord(double time);
 std::string startRecord(double time, int64_t step);
 std::string scalarsRecord(double time, int64_t step,
                           std::span<const Scalar> scalars);
+std::string histogramsRecord(double time, int64_t step,
+                             const NamedHistograms &histograms);
 
 class EventFile {
 public:
@@ -41,6 +44,7 @@ public:
   Status open(const std::string &folder, std::optional<int64_t> goesOnAfter);
   bool isOpen() const { return file_.isOpen(); }
   void write(int64_t step, std::span<const Scalar> scalars);
+  void write(int64_t step, const NamedHistograms &histograms);
   /// As AppendedFile's.
   Status sync() { return file_.sync(); }
   Status close() { return file_.close(); }

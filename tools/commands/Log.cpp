@@ -213,6 +213,10 @@ void Log::writeEvents(const std::string &text) {
 void Log::line(const std::string &text) {
   if (events_.isOpen())
     writeEvents(text);
+  append(columns_.empty() ? text : cellsOf(text));
+}
+
+void Log::append(const std::string &text) {
   if (!file_.isOpen())
     return;
   Then then = std::exchange(then_, Then::Append);
@@ -222,7 +226,7 @@ void Log::line(const std::string &text) {
     file_.empty();
   if (!std::exchange(isBegun_, true) && !columns_.empty() && file_.isEmpty())
     file_.append(withCommas(columns_) + "\n");
-  file_.append((columns_.empty() ? text : cellsOf(text)) + "\n");
+  file_.append(text + "\n");
 }
 
 void Log::step(int64_t epoch, int64_t steps, const runtime::Tensor &loss,
@@ -251,6 +255,20 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
     outputs += ", " + jsonText(metric.name) + ": " + jsonNumber(metric.value);
   line(beginning(epoch, steps) + ", \"eval\": {\"rows\": " +
        std::to_string(evaluation.rows) + outputs + "}" + ending(seconds));
+}
+
+void Log::histograms(int64_t epoch, int64_t steps,
+                     const NamedHistograms &histograms, double seconds) {
+  if (events_.isOpen())
+    events_.write(steps, histograms);
+  if (!file_.isOpen() || !columns_.empty())
+    return;
+  std::string text;
+  for (const auto &[name, histogram] : histograms)
+    text +=
+        (text.empty() ? "" : ", ") + jsonText(name) + ": " + jsonOf(histogram);
+  append(beginning(epoch, steps) + ", \"histograms\": {" + text + "}" +
+         ending(seconds));
 }
 
 Status Log::sync() {

@@ -12,6 +12,7 @@
 #include "tools/commands/AppendedFile.h"
 #include "tools/commands/Evaluation.h"
 #include "tools/commands/EventFile.h"
+#include "tools/commands/Histogram.h"
 
 namespace tandem::commands {
 
@@ -44,6 +45,9 @@ public:
             double seconds, const std::string &more = "");
   void evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                   double seconds);
+  /// In a table there are none.
+  void histograms(int64_t epoch, int64_t steps,
+                  const NamedHistograms &histograms, double seconds);
 
   /// All lines outlive a loss of power: a checkpoint is never ahead of its log.
   /// Where that fails a file is closed, and what comes after goes to nothing.
@@ -55,6 +59,7 @@ private:
   void writeEvents(const std::string &text);
   /// Writes `text`, an object, and a newline.
   void line(const std::string &text);
+  void append(const std::string &text);
   /// The cells of an object.
   std::string cellsOf(const std::string &text) const;
   Status checkColumns() const;

@@ -2,6 +2,7 @@
 #include "tools/commands/NonFinite.h"
 
 #include "tools/commands/Anomaly.h"
+#include "tools/commands/BatchRun.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
 
@@ -34,38 +35,11 @@ Status addVariables(const Model &model, Role role, std::string_view prefix,
   return Status::success();
 }
 
-/// The states of a model, put back at the end.
-class Kept {
-public:
-  static Result<Kept> of(Model &model) {
-    Kept kept;
-    for (const Value &value : model.manifest().values) {
-      if (value.role != Role::State)
-        continue;
-      auto tensor = model.get(value.name);
-      if (tensor)
-        tensor = tensor->copyTo(runtime::Device{});
-      if (!tensor)
-        return std::move(tensor).status();
-      kept.states_.push_back({value.name, std::move(*tensor)});
-    }
-    return kept;
-  }
-  Status putBack(Model &model) const {
-    for (const NamedTensor &state : states_)
-      if (Status status = model.set(state.name, state.tensor); !status)
-        return status;
-    return Status::success();
-  }
-
-private:
-  std::vector<NamedTensor> states_;
-};
-
 /// What a batch gives with the model's parameters, which are numbers. Where the
 /// artifact adds up gradients, each rank's own ones, before they are summed up.
 Result<std::string> runAgain(Model &model, const Dataset &data) {
-  auto kept = Kept::of(model);
+  constexpr std::string_view programs[] = {"forward", "backward", "accumulate"};
+  auto kept = KeptVariables::of(model, programs);
   if (!kept)
     return std::move(kept).status();
   auto found = findByPrograms(model, data.arguments(), true);

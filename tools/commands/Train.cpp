@@ -3,6 +3,7 @@
 #include "tools/commands/Commands.h"
 #include "tools/commands/Config.h"
 #include "tools/commands/Dashboard.h"
+#include "tools/commands/HistogramWatch.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/TrainEvaluation.h"
 
@@ -343,6 +344,24 @@ void TrainOptions::declare(OptionTable &options) {
       .example("127.0.0.1:0")
       .excludes("sandbox", "it leaves no network")
       .excludes("steps=0", "nothing is trained");
+  options
+      .text("histograms", "REGEX", histograms,
+            "histograms of the parameters (param/NAME), gradients (grad/NAME) "
+            "and activations (activation/NAME: outputs, and what the forward "
+            "saves) of whose names the expression matches a part, in --log, "
+            "--tensorboard and --dashboard; a step with them also runs forward "
+            "and backward by themselves")
+      .check(checkHistograms)
+      .example("^grad/")
+      .needs("log", "they are written there, or shown in a browser")
+      .orNeeds("tensorboard")
+      .orNeeds("dashboard")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .integer("histograms-every", "STEPS", histogramsEvery, 1, INT64_MAX,
+               "of the first step, and of each that STEPS divides")
+      .needs("histograms")
+      .byDefault("100");
   options
       .text("plot", "F.svg", plot,
             "draw the log at the end: losses, numbers of evaluations, and the "

@@ -11,6 +11,7 @@
 #include "runtime/io/FileLock.h"
 #include "tools/commands/Best.h"
 #include "tools/commands/Dashboard.h"
+#include "tools/commands/HistogramWatch.h"
 #include "tools/commands/Log.h"
 #include "tools/commands/Resume.h"
 #include "tools/commands/StageEvaluation.h"
@@ -69,6 +70,10 @@ private:
   Status openDashboard();
   void show(int64_t epoch, int64_t rows, double before);
   void show(const Evaluation &evaluation);
+  Status openHistograms();
+  /// Of the step that is to come, if it is one of those.
+  Status takeHistograms();
+  void showHistograms(int64_t epoch);
   Status finish();
   Status evaluateNow();
   Status save();
@@ -108,7 +113,9 @@ private:
   runtime::Tensor loss_;
   Log log_;
   std::unique_ptr<Dashboard> dashboard_; ///< null where nobody asked
-  double rate_ = NAN;                    ///< the learning rate, if it is known
+  std::optional<HistogramWatch> histogramWatch_;
+  NamedHistograms histograms_; ///< of the step that is done
+  double rate_ = NAN;          ///< the learning rate, if it is known
   TrainResult result_;
   int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch
   int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before

@@ -2,6 +2,7 @@
 #include "tools/commands/Trainer.h"
 
 #include "tools/commands/Print.h"
+#include "tools/commands/Ranks.h"
 
 namespace tandem::commands {
 
@@ -16,6 +17,49 @@ Status Trainer::openDashboard() {
   dashboard_ = *std::move(opened);
   note("this training can be watched on this machine at " + dashboard_->url());
   return Status::success();
+}
+
+Status Trainer::openHistograms() {
+  if (options_.histograms.empty())
+    return Status::success();
+  if (stages_ || rankCount() > 1)
+    return Status::unsupported("--histograms looks at one process, and the "
+                               "artifact is for several");
+  auto watch = HistogramWatch::of(model_.manifest(), options_.histograms,
+                                  options_.histogramsEvery.value_or(100));
+  if (!watch)
+    return std::move(watch).status();
+  histogramWatch_ = *std::move(watch);
+  size_t count = histogramWatch_->names().size();
+  if (options_.dashboard && count > Dashboard::kMostShown)
+    note("the page shows " + std::to_string(Dashboard::kMostShown) + " of " +
+         std::to_string(count) + " histograms");
+  if (options_.log.ends_with(".csv"))
+    note("a table has no histograms: they are not in " +
+         io::inQuotes(options_.log));
+  return Status::success();
+}
+
+Status Trainer::takeHistograms() {
+  histograms_.clear();
+  if (!histogramWatch_ ||
+      !histogramWatch_->isDue(result_.position.totalSteps + 1))
+    return Status::success();
+  auto made = histogramWatch_->look(model_, data_->arguments());
+  if (!made)
+    return std::move(made).status().in("--histograms");
+  histograms_ = *std::move(made);
+  return Status::success();
+}
+
+/// Behind the step's own line, so that no log is ahead of its training.
+void Trainer::showHistograms(int64_t epoch) {
+  if (histograms_.empty())
+    return;
+  int64_t step = result_.position.totalSteps;
+  log_.histograms(epoch, step, histograms_, result_.seconds);
+  if (dashboard_)
+    dashboard_->histograms(step, histograms_);
 }
 
 /// The step that was done, of so many rows; `before`: the seconds before it.

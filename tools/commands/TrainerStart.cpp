@@ -428,6 +428,8 @@ Status Trainer::start() {
     return status;
   if (Status status = agreeWithRanks(); !status)
     return status;
+  if (Status status = openHistograms(); !status)
+    return status;
 
   if (Status status = lock(options_.save, saveLock_); !status)
     return status;

@@ -170,6 +170,8 @@ Status Trainer::loop() {
       }
     if (Status status = watch_.keep(model_); !status)
       return status;
+    if (Status status = takeHistograms(); !status)
+      return status;
     if (Status status =
             stages_ ? stepOfStages(order)
                     : updates_.run(model_, data_->arguments(), loss, endsPass);
@@ -204,6 +206,7 @@ Status Trainer::loop() {
               updates_.logFields() + waitedField());
     if (dashboard_)
       show(epoch, count, before);
+    showHistograms(epoch);
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
         !status) {
       progress.clear();

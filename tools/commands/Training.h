@@ -31,11 +31,11 @@ struct TrainOptions {
   ModelOptions model;
   std::vector<std::string> data, eval, metrics, augment;
   std::optional<int64_t> epochs, steps, reportInterval, saveEvery, evalEvery,
-      accumulate, keep, patience, shuffleBuffer;
+      accumulate, keep, patience, shuffleBuffer, histogramsEvery;
   std::optional<double> lr;
   std::string config, save, resume, log, accuracy,
       onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,
-      maxTime, dashboardAddress;
+      maxTime, dashboardAddress, histograms;
   Casts casts;
   bool noShuffle = false, json = false, dashboard = false;
   AnomalyOptions anomaly;

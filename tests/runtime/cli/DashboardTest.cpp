@@ -106,6 +106,79 @@ TEST(Dashboard, ShowsEachStepAndTheEnd) {
   EXPECT_NE(text.find("event: end\ndata: \"all is done\"\n\n"), text.npos);
 }
 
+Histogram histogramOf(std::vector<float> values) {
+  int64_t count = int64_t(values.size());
+  return Histogram::of(*runtime::Tensor::copyOf(
+      values.data(), artifact::DType::F32, std::span(&count, 1)));
+}
+
+TEST(Histogram, BucketsAreQuartersOfOctaves) {
+  for (int number = 1; number <= Histogram::kBuckets; ++number) {
+    auto [low, high] = Histogram::boundsOf(number);
+    EXPECT_EQ(Histogram::bucketOf(low), number);
+    EXPECT_EQ(Histogram::bucketOf(std::nextafter(high, 0.0)), number);
+    EXPECT_EQ(Histogram::bucketOf(-low), -number);
+    EXPECT_EQ(Histogram::boundsOf(-number), std::pair(-high, -low));
+    EXPECT_EQ(Histogram::bucketOf(std::nextafter(low, 0.0)), number - 1);
+  }
+  EXPECT_EQ(Histogram::bucketOf(-0.0), 0);
+  EXPECT_EQ(Histogram::bucketOf(5e-324), 0);
+  EXPECT_EQ(Histogram::bucketOf(1e300), Histogram::kBuckets);
+}
+
+TEST(Histogram, CountsWhatIsFinite) {
+  Histogram made = histogramOf({1, 1.2f, -3, 0, NAN, INFINITY, -INFINITY});
+  EXPECT_EQ(made.count, 4);
+  EXPECT_EQ(made.nonFinite, 3);
+  EXPECT_EQ(made.least, -3);
+  EXPECT_EQ(made.most, 1.2f);
+  EXPECT_TRUE(jsonOf(made).starts_with(
+      "{\"count\": 4, \"nonfinite\": 3, \"min\": -3, \"max\": 1.2"))
+      << jsonOf(made);
+  EXPECT_NE(jsonOf(made).find("\"buckets\": [[-3.5, -3, 1], "
+                              "[-9.094947017729282e-13, "
+                              "9.094947017729282e-13, 1], [1, 1.25, 2]]"),
+            std::string::npos)
+      << jsonOf(made);
+  EXPECT_EQ(jsonOf(histogramOf({NAN})),
+            "{\"count\": 0, \"nonfinite\": 1, \"min\": 0, \"max\": 0, "
+            "\"sum\": 0, \"squares\": 0, \"buckets\": []}");
+}
+
+TEST(Dashboard, ShowsHistogramsAlsoToWhoComesLate) {
+  auto dashboard = opened();
+  Browser early(dashboard->url(), "events");
+  early.until("event: all");
+  NamedHistograms one = {{"grad/\"w\"", histogramOf({1, -0.25f, 0, 0, NAN})}};
+  dashboard->histograms(7, one);
+  std::string wanted =
+      "event: histograms\ndata: "
+      "{\"step\":7,\"histograms\":{\"grad/\\\"w\\\"\":{\"octaves\":[[-39,1],"
+      "[0,2],[41,1]],\"min\":-0.25,\"max\":1,\"mean\":0.1875,"
+      "\"deviation\":" +
+      std::to_string(std::sqrt(1.0625 / 4 - 0.1875 * 0.1875)).substr(0, 6);
+  EXPECT_NE(early.until("nonfinite\":1}}}\n\n").find(wanted), std::string::npos)
+      << early.until("}");
+  // Of many, what a late browser gets is thinned out; first and last stay.
+  std::vector<float> many;
+  for (int i = -60; i < 60; ++i)
+    many.push_back(float(std::ldexp(i < 0 ? -1 : 1, i / 2)));
+  NamedHistograms all;
+  for (int i = 0; i < 300; ++i)
+    all.emplace_back("h" + std::to_string(1000 + i), histogramOf(many));
+  for (int step = 8; step <= 20; ++step) {
+    dashboard->histograms(step, all);
+    early.until("{\"step\":" + std::to_string(step) + ",\"h");
+  }
+  Browser late(dashboard->url(), "events");
+  std::string text = late.until("{\"step\":20,\"histograms\"");
+  EXPECT_NE(text.find("{\"step\":20,\"histograms\""), text.npos);
+  EXPECT_NE(text.find("{\"step\":7,\"histograms\""), text.npos);
+  EXPECT_LT(text.size(), 600u << 10);
+  dashboard.reset();
+  EXPECT_EQ(late.until("never").find("h1200"), text.npos);
+}
+
 TEST(Dashboard, KeepsMeansOfALongTraining) {
   auto dashboard = opened();
   Browser browser(dashboard->url(), "events");

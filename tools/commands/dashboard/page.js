@@ -4,6 +4,7 @@
 const [STEP, EPOCH, LOSS, RATE, SAMPLES, MEMORY, SECONDS] = [0, 1, 2, 3, 4, 5, 6];
 let points = [];
 let evaluations = new Map(); // of each name [[step, value], ...]
+let histograms = new Map(); // of each name [{step, octaves, min, ...}, ...]
 let changed = true;
 let ended = false;
 
@@ -90,6 +91,65 @@ function panel(title) {
   return panels.get(title);
 }
 
+// Of each histogram a column up to the next one, of each octave a field, the darker the more
+// numbers are in it. Octave o > 0 is 2^(o - 41) to twice that, -o the same of
+// the other sign, 0 what is nearer to zero.
+const COLUMNS = 120; // of more those go that are nearest to their neighbours
+function drawHistograms(panel, columns) {
+  let canvas = panel.querySelector('canvas');
+  if (!canvas) {
+    panel.querySelector('svg').remove();
+    canvas = document.createElement('canvas');
+    canvas.width = 2 * WIDTH;
+    canvas.height = 2 * HEIGHT;
+    canvas.setAttribute('role', 'img');
+    const words = document.createElement('p');
+    panel.append(canvas, words);
+  }
+  const last = columns[columns.length - 1];
+  const words = `step ${last.step}: ${shown(last.min)} to ${shown(last.max)}, ` +
+    `mean ${shown(last.mean)}, deviation ${shown(last.deviation)}` +
+    (last.nonfinite ? `, ${last.nonfinite} that are NaN or infinite` : '');
+  panel.querySelector('p').textContent = words;
+  canvas.setAttribute('aria-label', 'distribution over steps; ' + words);
+  const style = getComputedStyle(document.documentElement);
+  const pen = canvas.getContext('2d');
+  pen.setTransform(2, 0, 0, 2, 0, 0);
+  pen.clearRect(0, 0, WIDTH, HEIGHT);
+  const octaves = columns.flatMap((column) => column.octaves.map(([o]) => o));
+  const low = Math.min(...octaves, 0) - 1, high = Math.max(...octaves, 0) + 1;
+  const right = WIDTH - 10, bottom = HEIGHT - BOTTOM;
+  const first = columns[0].step;
+  const end = columns.length < 2 ? last.step + 1 :
+    2 * last.step - columns[columns.length - 2].step;
+  const atX = (step) => LEFT + (right - LEFT) * (step - first) / (end - first);
+  const height = (bottom - TOP) / (high - low + 1);
+  const top = (octave) => TOP + (high - octave) * height;
+  pen.fillStyle = style.getPropertyValue('--loss');
+  columns.forEach((column, i) => {
+    const most = Math.max(...column.octaves.map(([, count]) => count));
+    const x = atX(column.step);
+    const width = atX(i + 1 < columns.length ? columns[i + 1].step : end) - x;
+    for (const [octave, count] of column.octaves) {
+      pen.globalAlpha = 0.12 + 0.88 * Math.sqrt(count / most);
+      pen.fillRect(x, top(octave), width, Math.ceil(2 * height) / 2);
+    }
+  });
+  pen.globalAlpha = 1;
+  pen.fillStyle = style.getPropertyValue('--quiet');
+  pen.font = '12px system-ui, sans-serif';
+  pen.textAlign = 'right';
+  const every = Math.max(1, Math.ceil((high - low) / 8));
+  for (let octave = Math.ceil(low / every) * every; octave <= high; octave += every) {
+    const edge = Math.sign(octave) * 2 ** (Math.abs(octave) - 41);
+    pen.fillText(octave ? edge.toExponential(0) : '0', LEFT - 6,
+                 top(octave) + height / 2 + 4);
+  }
+  pen.fillText('step ' + last.step, right, HEIGHT - 5);
+  pen.textAlign = 'left';
+  pen.fillText(String(first), LEFT, HEIGHT - 5);
+}
+
 function number(list, name, value) {
   const box = document.createElement('div');
   const term = document.createElement('dt');
@@ -130,6 +190,8 @@ function render() {
   }
   for (const [name, values] of evaluations)
     draw(panel('eval ' + name), [{points: values, isEvaluation: true}], shown);
+  for (const [name, columns] of histograms)
+    drawHistograms(panel(name), columns);
 }
 
 function say(text, kind) {
@@ -142,6 +204,7 @@ const source = new EventSource('events');
 source.addEventListener('all', (event) => {
   points = JSON.parse(event.data);
   evaluations = new Map();
+  histograms = new Map();
   changed = true;
   render();
   say(points.length ? 'training' : 'waiting for the first step', '');
@@ -157,6 +220,22 @@ source.addEventListener('evaluation', (event) => {
     if (!evaluations.has(name))
       evaluations.set(name, []);
     evaluations.get(name).push([step, value]);
+  }
+  changed = true;
+});
+source.addEventListener('histograms', (event) => {
+  const {step, histograms: given} = JSON.parse(event.data);
+  for (const [name, one] of Object.entries(given)) {
+    const columns = histograms.get(name) || [];
+    columns.push({step, ...one});
+    if (columns.length > COLUMNS) {
+      const gap = (i) => columns[i + 1].step - columns[i - 1].step;
+      let least = 1;
+      for (let i = 2; i + 1 < columns.length; ++i)
+        least = gap(i) < gap(least) ? i : least;
+      columns.splice(least, 1);
+    }
+    histograms.set(name, columns);
   }
   changed = true;
 });
