@@ -2,6 +2,8 @@
 #include "passes/plan/ExplainFusion.h"
 #include "passes/plan/Units.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 using namespace tandem;
 
@@ -40,4 +42,24 @@ ExplainedFusion::Answer ExplainedFusion::between(Operation *a,
           llvm::is_contained(one.ops[1 - side], b))
         return {Outcome::Refused, one.why};
   return {Outcome::NotTried, {}};
+}
+
+std::vector<ExplainedFusion::Refused> ExplainedFusion::refused() const {
+  const Units &units = *impl->units;
+  llvm::MapVector<std::pair<unsigned, unsigned>, Refused> last;
+  auto isIn = [&](Operation *op) { return !units.isRepeated(op); };
+  for (const FusionLog::Refusal &one : impl->log.refusals) {
+    auto a = llvm::find_if(one.ops[0], isIn),
+         b = llvm::find_if(one.ops[1], isIn);
+    if (a == one.ops[0].end() || b == one.ops[1].end())
+      continue;
+    unsigned of[] = {units.unit(*a), units.unit(*b)};
+    if (of[0] != of[1])
+      last[{std::min(of[0], of[1]), std::max(of[0], of[1])}] = {*a, *b,
+                                                                one.why};
+  }
+  std::vector<Refused> all;
+  for (const auto &[pair, refused] : last)
+    all.push_back(refused);
+  return all;
 }

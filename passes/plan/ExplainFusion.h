@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <memory>
+#include <vector>
 
 namespace tandem {
 
@@ -29,6 +30,15 @@ public:
     llvm::StringRef why;
   };
   Answer between(mlir::Operation *a, mlir::Operation *b) const;
+
+  /// An op of each of two kernels that were not joined, and the last reason.
+  struct Refused {
+    mlir::Operation *a, *b;
+    llvm::StringRef why;
+  };
+  /// Of each two kernels that were tried, in the order in which they first
+  /// were.
+  std::vector<Refused> refused() const;
 
 private:
   struct Impl;

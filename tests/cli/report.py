@@ -125,6 +125,8 @@ def check_block(page, facts):
             if part in block], [])
     shown = json.loads(without_times(block))
     del shown["timeline"]
+    shown.pop("code", None)
+    shown.pop("not_fused", None)
     expect("the facts", shown, json.loads(read(facts)))
     expect("the policy", page.policy,
            f"default-src 'none'; script-src {digest(script)}; style-src "
@@ -248,6 +250,10 @@ def check_more(page):
     expect("budgets", [point["budget"] for point in
                        facts["budget_curve"]["points"]],
            [i / 10 for i in range(11)])
+    reasons = facts["not_fused"][0]
+    expect("reasons of a step", any(
+        row["program"] == "step" and row["why"] and row["times"] > 0 and
+        " at mlp.mlir:" in row["a"] + row["b"] for row in reasons), True)
     expect("the gradient of relu", "p.dy()" in facts["gradients"]["relu"], True)
 
 

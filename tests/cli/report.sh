@@ -75,8 +75,10 @@ grep -q 'this is one stage of a pipeline' pp.stage1.html ||
 # Names are anybody's.
 hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028'
 sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >hostile.mlir
-expect 0 '' "$tandem" inspect hostile.mlir --html=h.html
-"$tandem" inspect hostile.mlir --json >h.json || fail 'no facts'
+expect 0 '' "$tandem" inspect hostile.mlir --optimizer=sgd:lr=1 --code \
+  --html=h.html
+"$tandem" inspect hostile.mlir --optimizer=sgd:lr=1 --kernel-cache=off --json \
+  >h.json || fail 'no facts'
 grep -q 'onerror=alert' h.json || fail 'the name is not in the facts'
 python3 "$check" block h.html h.json || fail 'a name is more than text'
 

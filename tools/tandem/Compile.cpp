@@ -10,6 +10,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/ExplainFused.h"
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
@@ -107,11 +108,13 @@ static Status checkName(const std::string &output, bool isModule) {
   return Status::success();
 }
 
-/// The page of an artifact, which stands in `output` or is a stage beside it.
+/// The page of an artifact of `model`, which stands in `output` or is a stage
+/// beside it.
 static Status writeReport(const artifact::ArtifactWriter &writer,
                           const nlohmann::ordered_json &planned,
-                          Session &session, const std::string &output,
-                          const std::string &path) {
+                          Session &session, const std::string &model,
+                          const CompileOptions &options,
+                          const std::string &output, const std::string &path) {
   auto bytes = writer.bytes();
   if (!bytes)
     return bytes.status();
@@ -122,7 +125,12 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
   auto facts = pageFacts(*reader, planned, session, output);
   if (!facts)
     return facts.status();
-  Status status = writeText(path, reportPage(*facts));
+  // The stages of a pipeline have a page each.
+  Status status;
+  if (!reader->manifest().pipeline)
+    status = addNotFused(*facts, model, options);
+  if (status)
+    status = writeText(path, reportPage(*facts));
   if (status)
     sayWritten("a report", path);
   return status;
@@ -428,9 +436,9 @@ static Status runCompile(const CompileCommandOptions &command) {
     // When all stages are there.
     for (size_t i = 0; status && !command.report.empty() && i < writers->size();
          ++i)
-      status =
-          writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
-                      session, output, reportPath(command.report, int64_t(i)));
+      status = writeReport(
+          (*writers)[i], plannedOf(planned, writers->size(), i), session, model,
+          options, output, reportPath(command.report, int64_t(i)));
   }
   if (status)
     status = writeWeights(session.weights(), weights, model);

@@ -14,6 +14,8 @@
 #include "runtime/artifact/Text.h"
 #include "tools/tandem/Session.h"
 
+#include <array>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -205,4 +207,64 @@ Result<Json> commands::explainFused(const std::string &path,
     answers.push_back(std::move(one));
   }
   return answers;
+}
+
+/// Reasons that are alike count as one, with the ops of the first.
+static Result<Json> notFusedIn(func::FuncOp func) {
+  auto fusion = ExplainedFusion::of(func);
+  if (failed(fusion))
+    return Status::failed("kernels cannot be formed");
+  Json rows = Json::array();
+  std::map<std::array<std::string, 3>, size_t> known;
+  for (const ExplainedFusion::Refused &one : fusion->refused()) {
+    auto kindOf = [](Operation *op) {
+      return op->getName().stripDialect().str();
+    };
+    auto [place, isNew] = known.try_emplace(
+        {kindOf(one.a), kindOf(one.b), one.why.str()}, rows.size());
+    if (isNew)
+      rows.push_back({{"program", func.getName().str()},
+                      {"a", textOf(one.a)},
+                      {"b", textOf(one.b)},
+                      {"why", one.why.str()},
+                      {"times", 0}});
+    Json &times = rows[place->second]["times"];
+    times = times.get<int64_t>() + 1;
+  }
+  return rows;
+}
+
+Status commands::addNotFused(Json &facts, const std::string &model,
+                             CompileOptions options) {
+  if (!facts.contains("planned") || !options.variants.empty())
+    return Status::success();
+  options.stopAfter = kBefore;
+  options.dumpPhases.clear();
+  options.dumpPasses.clear();
+  options.tune.reset();
+  options.timing = nullptr;
+  Session session(options);
+  // What is wrong with the model was said when it was compiled.
+  ScopedDiagnosticHandler quiet(&session.context(),
+                                [](Diagnostic &) { return success(); });
+  Modules modules = session.phases(model);
+  // A module that is past that has its kernels.
+  if (modules.empty())
+    return Status::success();
+  Json targets = Json::array();
+  for (auto &module : modules) {
+    Json rows = Json::array();
+    for (auto func : module.get().getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      auto ofProgram = notFusedIn(func);
+      if (!ofProgram)
+        return ofProgram.status();
+      for (Json &row : *ofProgram)
+        rows.push_back(std::move(row));
+    }
+    targets.push_back(std::move(rows));
+  }
+  facts["not_fused"] = std::move(targets);
+  return Status::success();
 }

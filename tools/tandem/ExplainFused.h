@@ -17,6 +17,12 @@ Result<nlohmann::ordered_json> explainFused(const std::string &path,
                                             const std::string &a,
                                             const std::string &b);
 
+/// Adds `not_fused` (docs/INSPECT_JSON.md) to the facts of a page: for each
+/// target the reasons for which kernels of the model's programs were not
+/// joined. Not where `planned` is empty or it has several sizes.
+Status addNotFused(nlohmann::ordered_json &facts, const std::string &model,
+                   CompileOptions options);
+
 } // namespace tandem::commands
 
 #endif

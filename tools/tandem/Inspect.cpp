@@ -8,6 +8,7 @@
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompiledFacts.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/ExplainFused.h"
 #include "tools/tandem/InspectCode.h"
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
@@ -33,7 +34,8 @@ static Status writePage(const std::string &model,
                         const am::ArtifactReader &reader,
                         const nlohmann::ordered_json &planned, Session &session,
                         const std::optional<BudgetCurve> &curve,
-                        const KernelTexts *texts, const std::string &path) {
+                        const KernelTexts *texts, const CompileOptions &options,
+                        const std::string &path) {
   auto facts = pageFacts(reader, planned, session, model);
   if (!facts)
     return facts.status();
@@ -45,6 +47,8 @@ static Status writePage(const std::string &model,
       return code.status();
     (*facts)["code"] = *std::move(code);
   }
+  if (Status s = addNotFused(*facts, model, options); !s)
+    return s;
   return writeText(path, reportPage(*facts));
 }
 
@@ -272,7 +276,7 @@ static Status runInspect(const InspectOptions &command) {
     return printResources(*reader);
   if (!command.html.empty())
     return writePage(path, *reader, planned, session, curve,
-                     command.code ? &texts : nullptr, command.html);
+                     command.code ? &texts : nullptr, options, command.html);
   if (command.json)
     return printFacts(*reader, planned, session);
   showArtifact(*reader, path);

@@ -151,6 +151,29 @@ function kernelMore(row) {
   ];
 }
 
+// Why ops are not in one kernel.
+function notFused(program) {
+  const rows = ((facts.not_fused || [])[shown.target] || []).filter(
+    row => row.program === program.name);
+  const title = make('h2', {}, 'Not fused');
+  if (!rows.length)
+    return [title, make('p', {class: 'soft'}, 'A page of a model says why ' +
+      'kernels were not joined, where any were tried.')];
+  return [title,
+    make('p', {class: 'soft'}, 'Kernels that were tried to be joined, by ' +
+      'what spoke against it at last; reasons between the same kinds of ops ' +
+      "count together. 'tandem explain MODEL --why-not-fused=OP,OP' answers " +
+      'for two ops.'),
+    table({
+      caption: 'Why ops are in two kernels', rows, sortBy: 3,
+      columns: [
+        {name: 'an op, as', kind: 'text', get: row => row.a},
+        {name: 'and an op, as', kind: 'text', get: row => row.b},
+        {name: 'why', kind: 'text', get: row => row.why},
+        {name: 'times', right: true, get: row => row.times},
+      ]})];
+}
+
 function kernels() {
   const program = chosenProgram(), rows = kernelRows(program);
   const {machine} = summary();
@@ -181,5 +204,6 @@ function kernels() {
          show: row => intensityOf(row).toFixed(2)},
         {name: 'ops', right: true, get: row => row.kernel.ops.length},
       ]}),
+    notFused(program),
   ];
 }
