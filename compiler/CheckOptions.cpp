@@ -64,6 +64,9 @@ static void checkPipeline(const CompileOptions &options,
     wrong.emplace_back("--parallel=pp needs --optimizer: stages are trained");
   refuse(options.inference, "--inference");
   refuse(options.tune.has_value(), "--tune");
+  std::string error;
+  auto lora = parseLoraSpec(options.lora, error);
+  refuse(lora && !lora->whole.empty(), "modules_to_save of --lora");
   auto targets = targetsOf(options);
   refuse(targets && targets->size() > 1, "several targets");
 }

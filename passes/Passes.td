@@ -127,7 +127,8 @@ def AddAdapters : ModulePass<"tandem-add-adapters"> {
     Of the weights that the module's `tandem.lora` names, the right factors of
     products: each product gets `scale * (x a^T) b^T` added to it. The factors
     are parameters behind the others, named as PEFT names them
-    (runtime/artifact/Adapters.h), and no other parameter requires grad any more.
+    (runtime/artifact/Adapters.h), and no other parameter requires grad any more,
+    but those that `modules_to_save` names.
   }];
 }
 

@@ -1,8 +1,9 @@
 //===- AddAdapters.cpp - low-rank adapters beside frozen weights ----------===//
 //
 // y = x w^T becomes y = x w^T + scale * (x a^T) b^T, where a and b are trained
-// and no other parameter is. b begins as zeros, so that a model begins as what
-// it was; a as PyTorch's and PEFT's linear layers do.
+// and no other parameter is, but those that are trained whole (a new head). b
+// begins as zeros, so that a model begins as what it was; a as PyTorch's and
+// PEFT's linear layers do.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
@@ -55,6 +56,13 @@ private:
   SmallVector<Product> productsOf(Value weight, bool isTransposed,
                                   Operation *&reader);
   LogicalResult findTargets();
+  bool isWhole(RoleAttr role) const {
+    return role.getKind() == RoleKind::Param && !spec.whole.empty() &&
+           llvm::Regex(spec.whole).match(role.getName().getValue());
+  }
+  /// Leaves the parameters that are trained whole as the others without a
+  /// gradient.
+  LogicalResult freezeTheRest();
   /// An argument behind the others.
   Value addParam(const std::string &name, ArrayRef<int64_t> shape, Type element,
                  DictionaryAttr init, bool isTrained, Location loc);
@@ -98,7 +106,7 @@ LogicalResult AdapterBuilder::findTargets() {
     RoleAttr role = roleOfArgument(graph, argument.getArgNumber());
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (role.getKind() != RoleKind::Param || !type || type.getRank() != 2 ||
-        !isa<FloatType>(type.getElementType()))
+        !isa<FloatType>(type.getElementType()) || isWhole(role))
       continue;
     Operation *reader = nullptr;
     Target target{argument, role, productsOf(argument, false, reader)};
@@ -199,16 +207,38 @@ LogicalResult AdapterBuilder::adapt(const Target &target) {
   return success();
 }
 
-LogicalResult AdapterBuilder::run() {
-  if (failed(findTargets()))
-    return failure();
+LogicalResult AdapterBuilder::freezeTheRest() {
+  bool isFound = spec.whole.empty();
+  std::string known;
   for (BlockArgument argument : graph.getArguments()) {
-    RoleAttr role = roleOfArgument(graph, argument.getArgNumber());
-    if (role.getKind() == RoleKind::Param)
-      setRoleOfArgument(
-          graph, argument.getArgNumber(),
-          role.without(RoleAttr::kRequiresGrad).without(RoleAttr::kGradType));
+    unsigned index = argument.getArgNumber();
+    RoleAttr role = roleOfArgument(graph, index);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (role.getKind() != RoleKind::Param)
+      continue;
+    bool isFloat = type && isa<FloatType>(type.getElementType());
+    if (isFloat && isWhole(role)) {
+      isFound = true;
+      setRoleOfArgument(graph, index, role.withUnit(RoleAttr::kRequiresGrad));
+      continue;
+    }
+    if (isFloat)
+      known +=
+          (known.empty() ? "'" : ", '") + role.getName().getValue().str() + "'";
+    setRoleOfArgument(
+        graph, index,
+        role.without(RoleAttr::kRequiresGrad).without(RoleAttr::kGradType));
   }
+  if (isFound)
+    return success();
+  return graph.emitError() << "--lora: modules_to_save '" << spec.whole
+                           << "' matches no parameter of floats; there are "
+                           << known;
+}
+
+LogicalResult AdapterBuilder::run() {
+  if (failed(findTargets()) || failed(freezeTheRest()))
+    return failure();
   for (const Target &target : targets)
     if (failed(adapt(target)))
       return failure();

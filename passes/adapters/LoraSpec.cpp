@@ -13,25 +13,43 @@ std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
   auto [weights, list] = text.rsplit(':');
   LoraSpec spec;
   spec.weights = weights.str();
+  std::string form = "expected REGEX:rank=N[,alpha=X][,modules_to_save=REGEX], "
+                     "but got '" +
+                     text.str() + "'";
   if (weights.empty() || weights.size() == text.size()) {
-    error = "expected REGEX:rank=N[,alpha=X], but got '" + text.str() + "'";
+    error = form;
     return std::nullopt;
   }
-  if (std::string wrong; !isRegex(weights, wrong)) {
-    error = "expected a regular expression, but got '" + weights.str() +
-            "': " + wrong;
-    return std::nullopt;
+  // The last one, since an expression may have commas.
+  constexpr StringLiteral wholeKey = "modules_to_save=";
+  size_t at =
+      list.starts_with(wholeKey) ? 0 : list.find((Twine(",") + wholeKey).str());
+  if (at != StringRef::npos) {
+    size_t comma = at == 0 ? 0 : 1;
+    spec.whole = list.substr(at + comma + wholeKey.size()).str();
+    list = list.take_front(at);
+    if (spec.whole.empty()) {
+      error = form;
+      return std::nullopt;
+    }
   }
+  for (StringRef expression : {weights, StringRef(spec.whole)})
+    if (std::string wrong; !expression.empty() && !isRegex(expression, wrong)) {
+      error = "expected a regular expression, but got '" + expression.str() +
+              "': " + wrong;
+      return std::nullopt;
+    }
   SmallVector<StringRef> entries;
-  list.split(entries, ',');
+  if (!list.empty())
+    list.split(entries, ',');
   bool hasRank = false, hasAlpha = false;
   for (StringRef entry : entries) {
     auto [key, number] = entry.split('=');
     bool &given = key == "rank" ? hasRank : hasAlpha;
     if (key != "rank" && key != "alpha") {
       error = "unknown option '" + key.str() + "'" +
-              didYouMean(key, {"rank", "alpha"}) +
-              "; known are 'rank', 'alpha'";
+              didYouMean(key, {"rank", "alpha", "modules_to_save"}) +
+              "; known are 'rank', 'alpha', 'modules_to_save'";
       return std::nullopt;
     }
     if (given) {
@@ -54,7 +72,7 @@ std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
     }
   }
   if (!hasRank) {
-    error = "expected REGEX:rank=N[,alpha=X], but got '" + text.str() + "'";
+    error = form;
     return std::nullopt;
   }
   if (!hasAlpha)

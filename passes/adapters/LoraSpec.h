@@ -14,10 +14,14 @@ struct LoraSpec {
   std::string weights; ///< an expression for the names of parameters
   int64_t rank = 8;
   double alpha = 8; ///< the product of the factors is scaled by alpha / rank
+  /// An expression for the names of parameters that are trained whole, and have
+  /// no adapter; empty: none is.
+  std::string whole;
 };
 
-/// Parses `REGEX:rank=N[,alpha=X]`; alpha is the rank if it is not said.
-/// Otherwise returns nothing, and `error` says what is wrong.
+/// Parses `REGEX:rank=N[,alpha=X][,modules_to_save=REGEX]`; alpha is the rank
+/// if it is not said. Otherwise returns nothing, and `error` says what is
+/// wrong.
 std::optional<LoraSpec> parseLoraSpec(llvm::StringRef text, std::string &error);
 
 } // namespace tandem

@@ -22,6 +22,11 @@ struct AdapterNames {
 /// At the end of the scale's name of a weight that lies as [in, out].
 inline constexpr std::string_view kFanInFanOut = ".fan_in_fan_out";
 
+/// The metadata of a checkpoint that names the other parameters which were
+/// trained beside adapters, each with a line end behind it (PEFT's
+/// `modules_to_save`).
+inline constexpr const char *kTrainedWhole = "tandem.trained_whole";
+
 /// The names of the adapter of `weight`. Without ".weight" at its end they have
 /// none either.
 inline AdapterNames adapterNames(std::string_view weight, bool fanInFanOut) {

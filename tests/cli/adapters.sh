@@ -27,6 +27,22 @@ expect 1 'has no adapters' "$bin/tandem" checkpoint merge base.st \
 expect 2 'does not take --fold-adapters' "$bin/tandem" checkpoint show lora.st \
   --fold-adapters
 
+# A head that is trained whole beside the adapters, and saved with them.
+refused 1 "modules_to_save 'nothing' matches no parameter.*there are 'fc0.w'" \
+  --lora='w:rank=2,modules_to_save=nothing'
+refused 2 'modules_to_save of --lora are not compiled together' --mesh=pipe=2 \
+  --parallel=pp $adamw --lora='w:rank=2,modules_to_save=fc2'
+compile head $adamw --lora='fc1:rank=4,alpha=8,modules_to_save=fc2[.]'
+train 0 '' head --steps=30 --seed=1 --init-from=base.st --save=head.st
+expect 0 '^    "fc2"' "$bin/tandem" checkpoint adapters \
+  head.st -o head.safetensors
+expect 0 '' "$bin/tandem" checkpoint show head.safetensors
+[ "$(grep -oE 'base_model[^ ]*' <<<"$out" | sort | xargs)" = "$(printf \
+  'base_model.model.%s ' fc1.w.lora_A fc1.w.lora_B fc2.b fc2.w | xargs)" ] ||
+  fail "other names than PEFT's: $out"
+expect 0 '' "$bin/tandem" checkpoint merge head.st -o folded-head.safetensors \
+  --fold-adapters
+
 # Where a part is missing: one tensor [1, 1] of f32.
 header='{"l.lora_B":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}'
 while [ $((${#header} % 8)) -ne 0 ]; do header+=' '; done
@@ -46,6 +62,8 @@ predict() { # MODEL PARAMS OUTPUT
     --data x=@"$data/test_images.npy" --output logits=@"$3"
 }
 predict lora lora.st lora.csv
+predict head head.st head.csv
+predict base folded-head.safetensors folded-head.csv
 predict base folded.safetensors folded.csv
 predict base base.st base.csv
 largest_difference() {
@@ -55,6 +73,8 @@ largest_difference() {
 }
 awk -v d="$(largest_difference lora.csv folded.csv)" \
   'BEGIN { exit !(d < 1e-4) }' || fail 'folded adapters give other scores'
+awk -v d="$(largest_difference head.csv folded-head.csv)" \
+  'BEGIN { exit !(d < 1e-4) }' || fail 'a folded checkpoint has another head'
 awk -v d="$(largest_difference lora.csv base.csv)" \
   'BEGIN { exit !(d > 1e-2) }' || fail 'nothing was trained'
 

@@ -47,6 +47,18 @@ module attributes {tandem.lora = "bias:rank=2"} {
 
 // -----
 
+module attributes {tandem.lora = "w:rank=2,modules_to_save=head"} {
+  // expected-error @+1 {{--lora: modules_to_save 'head' matches no parameter of floats; there are 'w'}}
+  func.func @graph(%x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">},
+                   %w: tensor<3x6xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<4x3xf32> {tandem.role = #tandem.role<output "y">}) {
+    %h = tandem.linear %x, %w : (tensor<4x6xf32>, tensor<3x6xf32>) -> tensor<4x3xf32>
+    return %h : tensor<4x3xf32>
+  }
+}
+
+// -----
+
 // A tied table: the adapter of the product would not be one of the rows.
 module attributes {tandem.lora = "w:rank=2"} {
   func.func @graph(%i: tensor<4xi64> {tandem.role = #tandem.role<input "i">},

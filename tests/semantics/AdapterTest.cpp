@@ -59,6 +59,24 @@ TEST_P(Adapters, T12_BaseWeightsKeepTheirBytesAndHaveNoGradients) {
   EXPECT_NUMBERS(m->contents("v.lora_scale.fan_in_fan_out"), {1.5});
 }
 
+// A new head is trained whole beside the adapters of the rest, and has none.
+TEST_P(Adapters, T12_WhatModulesToSaveNamesIsTrainedWhole) {
+  CompileOptions options = Adapters::options();
+  options.lora = "weight|v:rank=2,alpha=3,modules_to_save=^v$|bias";
+  auto m = compiled(network(), options);
+  ASSERT_TRUE(m);
+  EXPECT_FALSE(m->model.manifest().findValue("v.lora_A"));
+  EXPECT_TRUE(m->model.manifest().findValue("adamw.m:v"));
+  NamedNumbers before;
+  for (const char *name : {"l.weight", "l.bias", "v", "l.lora_A.weight"})
+    before[name] = m->contents(name);
+  for (int i = 0; i < 5; ++i)
+    runOnRows(*m, "step", rowsOf(4 * i, 4));
+  EXPECT_EQ(m->contents("l.weight"), before["l.weight"]);
+  for (const char *name : {"l.bias", "v", "l.lora_A.weight"})
+    EXPECT_NE(m->contents(name), before[name]) << name;
+}
+
 // Before it is trained it is the model; afterwards the model with sums for
 // weights.
 TEST_P(Adapters, T12_TheSameAsItsWeightsWithTheAdaptersAdded) {

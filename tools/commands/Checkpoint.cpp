@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/commands/Checkpoint.h"
 
+#include "runtime/artifact/Adapters.h"
 #include "runtime/checkpoint/SaveShards.h"
 #include "runtime/io/Cast.h"
 #include "runtime/io/Elements.h"
@@ -499,6 +500,19 @@ Status Snapshot::checkFinite() const {
 
 std::string Snapshot::statesOfNaN() const { return namesOf(Kind::Other); }
 
+/// What is trained beside adapters; empty: there are none.
+static std::string trainedWhole(const Manifest &manifest) {
+  std::string names;
+  bool hasAdapters = false;
+  for (const artifact::Value &value : manifest.values) {
+    bool isAdapter = artifact::isAdapterName(value.name);
+    hasAdapters |= isAdapter && value.role == Role::Param;
+    if (value.role == Role::Param && value.requiresGrad && !isAdapter)
+      names += value.name + "\n";
+  }
+  return hasAdapters ? names : "";
+}
+
 Status Snapshot::save(const Position &position, const Origin &origin) const {
   std::map<std::string, std::string> metadata = {
       {"tandem.model", origin.model},
@@ -515,6 +529,10 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
   }
   if (!position.best.empty())
     metadata["tandem.best"] = position.best;
+  // In stages nothing is trained beside adapters.
+  if (std::string whole = model_ ? trainedWhole(model_->manifest()) : "";
+      !whole.empty())
+    metadata[artifact::kTrainedWhole] = whole;
   if (!origin.graph.empty())
     metadata["tandem.graph"] = origin.graph;
   if (!origin.data.empty())

@@ -119,6 +119,25 @@ Result<std::map<std::string, Adapter>> adaptersOf(const TensorFiles &files) {
   return adapters;
 }
 
+/// The names of the parameters that were trained beside the adapters.
+Result<std::vector<std::string>> trainedWhole(const TensorFiles &files) {
+  std::vector<std::string> names;
+  auto found = files.metadata().find(artifact::kTrainedWhole);
+  if (found == files.metadata().end())
+    return names;
+  std::string_view rest = found->second;
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('\n'), rest.size());
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!files.entries().contains(names.back()))
+      return Status::failed("was trained with the parameter " +
+                            io::inQuotes(names.back()) +
+                            ", but does not have it");
+  }
+  return names;
+}
+
 /// The weight with what its adapter adds.
 Result<io::Array> folded(const TensorFiles &files, const Adapter &adapter) {
   auto weight = numbersOf(files, adapter.weight);
@@ -198,6 +217,9 @@ Status commands::extractAdapters(const TensorFiles &files,
   auto adapters = adaptersOf(files);
   if (!adapters)
     return std::move(adapters).status();
+  auto whole = trainedWhole(files);
+  if (!whole)
+    return std::move(whole).status();
   const std::string prefix = "base_model.model.";
   std::map<std::string, io::TensorType> types;
   nlohmann::ordered_json config = {
@@ -219,6 +241,15 @@ Status commands::extractAdapters(const TensorFiles &files,
     if (module.ends_with(".weight"))
       module.resize(module.size() - 7);
     config["target_modules"].push_back(module);
+  }
+  for (const std::string &name : *whole) {
+    const auto &entry = files.entries().at(name);
+    types[prefix + name] = {entry.dtype, entry.shape};
+    // A module is saved as a whole: its weight and its bias are one entry.
+    std::string module = name.substr(0, name.rfind('.'));
+    auto &modules = config["modules_to_save"];
+    if (std::find(modules.begin(), modules.end(), module) == modules.end())
+      modules.push_back(module);
   }
   config["r"] = first.rank;
   // The scale is a number of f32.

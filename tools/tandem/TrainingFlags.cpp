@@ -107,9 +107,12 @@ void commands::declareTraining(CompileFlags &flags, OptionTable &table) {
   declareUpdate(options, table);
   actsIn(table,
          table
-             .text("lora", "REGEX:rank=N[,alpha=X]", options.lora,
+             .text("lora", "REGEX:rank=N[,alpha=X][,modules_to_save=REGEX]",
+                   options.lora,
                    "train low-rank adapters of the weights whose names the "
-                   "expression matches a part of, and nothing else; alpha: N")
+                   "expression matches a part of, and nothing else but the "
+                   "parameters that modules_to_save matches a part of, as a "
+                   "new head; alpha: N")
              .check(checkSpec("--lora", parseLoraSpec))
              .excludes("freeze", "it freezes all that is no adapter")
              .example(".*attn.*:rank=8,alpha=16"),
