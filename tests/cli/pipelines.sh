@@ -106,8 +106,13 @@ expect 3 '.--kernels is of one model' "$mpi" 2 60 "$bin/tandem-run" bench \
   digits-2.tdm --kernels
 expect 3 "which 'train', 'predict' and 'bench' run" "$bin/tandem-run" run \
   digits-2.tdm
-expect 2 'is no model in stages' "$bin/tandem-run" bench digits.tdm \
+# So are updates of one model, where there is a program that accumulates.
+expect 0 '^batches an update +2' "$bin/tandem-run" bench digits.tdm --steps=2 \
   --accumulate=2
+expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o plain.tdm \
+  --optimizer=adamw:lr=2e-3
+expect 2 "is no model in stages, and has no programs 'step' and 'accumulate'" \
+  "$bin/tandem-run" bench plain.tdm --accumulate=2
 
 # The C API says what runs stages.
 tail -c +129 "$data/train_images.npy" >images
