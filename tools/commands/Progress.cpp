@@ -11,12 +11,13 @@
 namespace tandem::commands {
 
 Progress::Progress(int64_t steps, int64_t stepsPerEpoch, int64_t lastEpoch,
-                   int64_t batch, int64_t interval)
+                   int64_t batch, int64_t interval, TerminalView *view)
     : steps_(steps), stepsPerEpoch_(stepsPerEpoch), lastEpoch_(lastEpoch),
       batch_(batch),
       interval_(interval ? interval : std::max<int64_t>(1, steps / 20)),
-      terminal_(sayings() == stderr && ::isatty(STDERR_FILENO) == 1),
-      lines_(!terminal_ || interval > 0), begin_(Clock::now()) {}
+      view_(view),
+      terminal_(!view && sayings() == stderr && ::isatty(STDERR_FILENO) == 1),
+      lines_(!view && (!terminal_ || interval > 0)), begin_(Clock::now()) {}
 
 double Progress::seconds() const {
   return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -70,6 +71,8 @@ void Progress::step(const Position &position, double loss,
 }
 
 void Progress::clear() {
+  if (view_)
+    view_->clear();
   if (shown_)
     std::fputs("\r\x1b[K", stderr);
   shown_ = false;

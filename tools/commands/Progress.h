@@ -10,6 +10,7 @@
 #define TANDEM_TOOLS_COMMANDS_PROGRESS_H
 
 #include "tools/commands/Checkpoint.h"
+#include "tools/commands/TerminalView.h"
 
 #include <chrono>
 #include <optional>
@@ -20,9 +21,9 @@ namespace tandem::commands {
 class Progress {
 public:
   /// `steps` are to be done; `interval` 0: a line for each twentieth of them,
-  /// and none on a terminal.
+  /// and none on a terminal. `view` draws instead, and is cleared here.
   Progress(int64_t steps, int64_t stepsPerEpoch, int64_t lastEpoch,
-           int64_t batch, int64_t interval);
+           int64_t batch, int64_t interval, TerminalView *view = nullptr);
   ~Progress() { clear(); }
 
   /// Reports a step; `position` is the one after it, `rate` the learning rate
@@ -40,6 +41,7 @@ private:
 
   using Clock = std::chrono::steady_clock;
   int64_t steps_, stepsPerEpoch_, lastEpoch_, batch_, interval_;
+  TerminalView *view_; ///< shows steps instead; null: none
   bool terminal_, lines_, shown_ = false;
   Clock::time_point begin_, drawn_;
   int64_t done_ = 0, sinceLine_ = 0;

@@ -381,6 +381,13 @@ void TrainOptions::declare(OptionTable &options) {
       .excludes("steps=0", "nothing is trained")
       .byDefault("a twentieth of all; on a terminal one line that is "
                  "rewritten");
+  options
+      .flag("tui", tui,
+            "draw loss, numbers of evaluations, learning rate, throughput, "
+            "memory and the time that is left on the terminal, in place of the "
+            "line of progress")
+      .excludes("report-interval", "it shows every step")
+      .excludes("steps=0", "nothing is trained");
   options.flag("json", json, "print results as JSON");
   model.declare(options);
   options.finally([this, &options] {

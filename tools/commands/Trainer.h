@@ -16,6 +16,7 @@
 #include "tools/commands/Resume.h"
 #include "tools/commands/StageEvaluation.h"
 #include "tools/commands/Stages.h"
+#include "tools/commands/TerminalView.h"
 #include "tools/commands/TrainEvaluation.h"
 #include "tools/commands/Updates.h"
 
@@ -113,6 +114,7 @@ private:
   runtime::Tensor loss_;
   Log log_;
   std::unique_ptr<Dashboard> dashboard_; ///< null where nobody asked
+  std::unique_ptr<TerminalView> view_;   ///< the same
   std::optional<HistogramWatch> histogramWatch_;
   NamedHistograms histograms_; ///< of the step that is done
   double rate_ = NAN;          ///< the learning rate, if it is known

@@ -7,9 +7,13 @@
 namespace tandem::commands {
 
 Status Trainer::openDashboard() {
-  if (!options_.dashboard || !isFirstRank())
+  if (!isFirstRank() || (!options_.dashboard && !options_.tui))
     return Status::success();
   rate_ = learningRate().value_or(NAN);
+  if (options_.tui)
+    view_ = std::make_unique<TerminalView>(dataManifest().model, stepsToDo_);
+  if (!options_.dashboard)
+    return Status::success();
   auto opened =
       Dashboard::open(options_.dashboardAddress, dataManifest().model);
   if (!opened)
@@ -68,10 +72,17 @@ void Trainer::show(int64_t epoch, int64_t rows, double before) {
   for (const runtime::Model &model : models())
     memory += double(model.memory().current);
   double seconds = result_.seconds - before;
-  dashboard_->step({double(result_.position.totalSteps), double(epoch),
-                    result_.lastLoss, rate_,
-                    seconds > 0 ? double(rows) / seconds : NAN, memory,
-                    result_.seconds});
+  Dashboard::Numbers numbers = {double(result_.position.totalSteps),
+                                double(epoch),
+                                result_.lastLoss,
+                                rate_,
+                                seconds > 0 ? double(rows) / seconds : NAN,
+                                memory,
+                                result_.seconds};
+  if (dashboard_)
+    dashboard_->step(numbers);
+  if (view_)
+    view_->step(numbers);
 }
 
 void Trainer::show(const Evaluation &evaluation) {
@@ -83,7 +94,10 @@ void Trainer::show(const Evaluation &evaluation) {
                                          double(accuracy->counted()));
   for (const MetricValue &metric : evaluation.metrics)
     numbers.emplace_back(metric.name, metric.value);
-  dashboard_->evaluation(result_.position.totalSteps, numbers);
+  if (dashboard_)
+    dashboard_->evaluation(result_.position.totalSteps, numbers);
+  if (view_)
+    view_->evaluation(numbers);
 }
 
 } // namespace tandem::commands

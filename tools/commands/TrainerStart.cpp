@@ -430,6 +430,9 @@ Status Trainer::start() {
     return status;
   if (Status status = openHistograms(); !status)
     return status;
+  if (options_.tui && isFirstRank())
+    if (Status status = TerminalView::check(); !status)
+      return status;
 
   if (Status status = lock(options_.save, saveLock_); !status)
     return status;

@@ -128,7 +128,7 @@ Status Trainer::loop() {
   std::vector<int64_t> order, next;
   double limit = secondsOf(options_.maxTime).value_or(INFINITY);
   Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
-                    options_.reportInterval.value_or(0));
+                    options_.reportInterval.value_or(0), view_.get());
   // One that was due when the checkpoint was written, and not done.
   if (best_ && !options_.resume.empty() && isEvaluationDue())
     if (Status status = evaluateNow(); !status)
@@ -204,7 +204,7 @@ Status Trainer::loop() {
     }
     log_.step(epoch, position.totalSteps, loss_, result_.seconds,
               updates_.logFields() + waitedField());
-    if (dashboard_)
+    if (dashboard_ || view_)
       show(epoch, count, before);
     showHistograms(epoch);
     if (Status status = watch_.check(model_, data_->arguments(), loss_);
@@ -225,8 +225,10 @@ Status Trainer::loop() {
 
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
-        position.totalSteps % *options_.saveEvery == 0)
+        position.totalSteps % *options_.saveEvery == 0) {
+      progress.clear(); // a warning may be said
       goOnWithout(save());
+    }
     if (more && isEvaluationDue()) {
       progress.clear();
       if (Status status = evaluateNow(); !status)
@@ -238,6 +240,8 @@ Status Trainer::loop() {
       }
     }
   }
+  if (view_)
+    view_->end();
   progress.clear();
   if (int64_t skipped = updates_.skipped())
     note(std::to_string(skipped) +
@@ -304,7 +308,7 @@ Status Trainer::evaluateNow() {
   const Position &position = result_.position;
   log_.evaluation(position.epoch + (position.step ? 1 : 0), position.totalSteps,
                   *evaluation, result_.seconds);
-  if (dashboard_)
+  if (dashboard_ || view_)
     show(*evaluation);
   if (Status status =
           checkEvaluation(*evaluation, options_.onNaN,

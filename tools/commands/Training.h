@@ -37,7 +37,7 @@ struct TrainOptions {
       onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,
       maxTime, dashboardAddress, histograms;
   Casts casts;
-  bool noShuffle = false, json = false, dashboard = false;
+  bool noShuffle = false, json = false, dashboard = false, tui = false;
   AnomalyOptions anomaly;
   std::string resolved; ///< a file for --config that says all of these
 

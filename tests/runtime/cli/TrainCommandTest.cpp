@@ -71,6 +71,71 @@ TEST_F(TrainCommand, printsResultsAndProgress) {
     EXPECT_NE(ended.out.find(part), std::string::npos) << part << ended.out;
 }
 
+/// What a terminal of `columns` shows in the end; fails where a line is wider.
+std::vector<std::string> screenOf(const std::string &text, size_t columns) {
+  std::vector<std::string> lines(1);
+  size_t row = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') {
+      if (!lines[row].starts_with("note: ") &&
+          !lines[row].starts_with("warning: "))
+        EXPECT_LT(lines[row].size(), columns) << lines[row];
+      if (++row == lines.size())
+        lines.emplace_back();
+    } else if (text.compare(i, 2, "\x1b[") == 0) {
+      size_t end = text.find_first_of("ABCDHJKhlm", i);
+      if (text[end] == 'A')
+        row -= std::min(row, size_t(std::stoi(text.substr(i + 2))));
+      else
+        EXPECT_EQ(text[end], 'J') << "the mode of the terminal is changed";
+      if (text[end] == 'J') {
+        lines.resize(row + 1);
+        lines[row].clear();
+      }
+      i = end;
+    } else if (text[i] != '\r') {
+      lines[row] += text[i];
+    }
+  }
+  return lines;
+}
+
+TEST_F(TrainCommand, drawsAViewOnATerminal) {
+  ::setenv("TERM", "xterm", 1);
+  ::setenv("LC_ALL", "C", 1);
+  Start terminal;
+  terminal.terminal = true;
+  Ended ended = train(
+      plus({"--epochs=8", "--tui", "--eval-every=1"}, evaluation()), terminal);
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  std::vector<std::string> screen = screenOf(ended.err, 80);
+  size_t at = 0;
+  for (const char *part :
+       {"  epoch 8  step 40  40/40  ", "loss ", "learning rate ", "samples/s ",
+        "memory ", "eval loss ", "eval accuracy "}) {
+    while (at < screen.size() && screen[at].find(part) == std::string::npos)
+      ++at;
+    EXPECT_LT(at, screen.size()) << part << "\n" << ended.err;
+  }
+  // Lines that are said in between stay above it.
+  EXPECT_NE(std::ranges::find_if(
+                screen,
+                [](const auto &line) { return line.starts_with("epoch 7  "); }),
+            screen.end())
+      << ended.err;
+  // Elsewhere it is said that it cannot be drawn.
+  ended = train({"--epochs=2", "--tui"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("--tui draws on a terminal, but stderr is none"),
+            std::string::npos)
+      << ended.err;
+  ::setenv("TERM", "dumb", 1);
+  ended = train({"--epochs=2", "--tui"}, terminal);
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("but TERM is 'dumb'"), std::string::npos);
+  ::unsetenv("LC_ALL");
+}
+
 TEST_F(TrainCommand, rewritesALineOnATerminal) {
   Start terminal;
   terminal.terminal = true;
