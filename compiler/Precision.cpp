@@ -3,6 +3,7 @@
 #include "compiler/TagPaths.h"
 #include "ir/Autocast.h"
 #include "ir/UserText.h"
+#include "ir/Where.h"
 #include "passes/precision/Policy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

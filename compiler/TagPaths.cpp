@@ -5,6 +5,7 @@
 #include "ir/Dialect.h"
 #include "ir/Tags.h"
 #include "ir/UserText.h"
+#include "ir/Where.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -51,15 +52,6 @@ Status tandem::checkTagPaths(const CompileOptions &options) {
   }
   return wrong.empty() ? Status::success()
                        : Status::usage(llvm::join(wrong, "; "));
-}
-
-StringRef tandem::pathOf(Operation *op) {
-  Location loc = op->getLoc();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    if (!fused.getLocations().empty())
-      loc = fused.getLocations().front();
-  auto named = dyn_cast<NameLoc>(loc);
-  return named ? named.getName().getValue() : StringRef();
 }
 
 /// "'a', 'b' and 3 more".

@@ -1,7 +1,6 @@
 //===- TagPaths.h - tags for the ops of some paths ------------------------===//
 //
-// The path of an op is the name of its location: the modules that it was
-// recorded in and its own name, as "h0.attn.matmul".
+// The path of an op: ir/Where.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TAGPATHS_H
@@ -18,9 +17,6 @@ Status checkTagPaths(const CompileOptions &options);
 /// match a part of. Ops that make no values, or cannot be computed again, stay
 /// as they are. An expression that matches nothing is an error.
 Status tagPaths(mlir::ModuleOp module, const CompileOptions &options);
-
-/// The path of `op`; empty if it has none.
-llvm::StringRef pathOf(mlir::Operation *op);
 
 /// The error of an option whose expression matches none of the `paths`.
 Status matchesNone(const std::string &option,

@@ -54,6 +54,7 @@ inline constexpr llvm::StringLiteral kLoc = "loc";
 inline constexpr llvm::StringLiteral kSaved = "saved";
 inline constexpr llvm::StringLiteral kRepeated = "repeated";
 inline constexpr llvm::StringLiteral kChain = "chain";
+inline constexpr llvm::StringLiteral kPath = "path";
 inline constexpr llvm::StringLiteral kWhere = "where";
 inline constexpr llvm::StringLiteral kReason = "reason";
 inline constexpr llvm::StringLiteral kSeconds = "seconds";

@@ -11,14 +11,15 @@
 namespace tandem {
 
 /// What the partition chose, set by tandem-report-partition:
-///   {saved = [{name, op, where, seconds}],
-///    repeated = [{op, where, reason, seconds, bytes}],
+///   {saved = [{name, op, path, where, seconds}],
+///    repeated = [{op, path, where, reason, seconds, bytes}],
 ///    seconds, chain = [{peak, seconds, flops, saved}]}
-/// A saved value with the op that makes it, and the time of making it again; an
-/// op that the backward runs again, why, how long it takes there and the bytes
-/// of its results; the time of a step; the plans from which a memory budget
-/// chose. Seconds and flops are f64, the rest i64 or text. `seconds` and
-/// `chain` may be missing.
+/// A saved value with the op that makes it, and the time of making it again
+/// with all that it follows from and the backward has not; an op that the
+/// backward runs again, why, how long it takes there and the bytes of its
+/// results; the time of a step; the plans from which a memory budget chose.
+/// Seconds and flops are f64, the rest i64 or text. The path (ir/Where.h) may
+/// be empty; `seconds` and `chain` may be missing.
 inline constexpr llvm::StringLiteral kPartitionReportAttr = "tandem.partition";
 
 /// The bytes of a training step (passes/plan/StepMemory.h), set by

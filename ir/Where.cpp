@@ -75,6 +75,15 @@ std::string tandem::whereIs(Operation *op) {
   return text;
 }
 
+StringRef tandem::pathOf(Operation *op) {
+  Location loc = op->getLoc();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    if (!fused.getLocations().empty())
+      loc = fused.getLocations().front();
+  auto named = dyn_cast<NameLoc>(loc);
+  return named ? named.getName().getValue() : StringRef();
+}
+
 std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {
   return "'" + role.str() + "' (argument #" + std::to_string(index) + ")";
 }

@@ -26,6 +26,10 @@ mlir::Location placeWithoutLine(llvm::StringRef file, llvm::StringRef name,
 /// alone.
 std::string whereIs(mlir::Operation *op);
 
+/// The path of an op: the name of its location, which is the modules that it
+/// was recorded in and its own name, as "h0.attn.matmul"; empty if it has none.
+llvm::StringRef pathOf(mlir::Operation *op);
+
 /// "'input "x"' (argument #0)" and "'output "o"' (result #0)".
 std::string nameOfArgument(RoleAttr role, unsigned index);
 std::string nameOfResult(RoleAttr role, unsigned index);

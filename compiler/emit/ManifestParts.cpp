@@ -97,11 +97,12 @@ am::Partition tandem::partitionOf(DictionaryAttr report) {
   am::Partition out;
   for (DictionaryAttr saved : entries(report, key::kSaved))
     out.saved.push_back({textOf(saved, key::kName), textOf(saved, key::kOp),
-                         textOf(saved, key::kWhere),
+                         textOf(saved, key::kPath), textOf(saved, key::kWhere),
                          finite(saved, key::kSeconds)});
   for (DictionaryAttr op : entries(report, key::kRepeated))
-    out.repeated.push_back({textOf(op, key::kOp), textOf(op, key::kWhere),
-                            textOf(op, key::kReason), finite(op, key::kSeconds),
+    out.repeated.push_back({textOf(op, key::kOp), textOf(op, key::kPath),
+                            textOf(op, key::kWhere), textOf(op, key::kReason),
+                            finite(op, key::kSeconds),
                             integer(op, key::kBytes)});
   out.seconds = finite(report, key::kSeconds);
   for (DictionaryAttr point : entries(report, key::kChain))

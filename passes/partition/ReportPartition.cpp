@@ -40,15 +40,51 @@ static std::string placeWithoutName(Operation *op) {
   return StringRef(text).split("' at ").second.str();
 }
 
-/// What making a value again takes in the backward; 0 for an argument.
-static double secondsOf(const JointCosts &costs, Value value) {
-  auto result = dyn_cast<OpResult>(value);
-  return result ? costs.repeating(result) : 0;
+/// The modules and the name of an op; empty where that is a node's name in a
+/// file, which its place has.
+static StringRef pathWithoutPlace(Operation *op) {
+  bool isPlace = isa<NameLoc>(op->getLoc()) && !placeOf(op->getLoc()).empty();
+  return isPlace ? StringRef() : pathOf(op);
 }
 
 static double secondsOf(const JointCosts &costs, Operation *op) {
-  return op->getNumResults() ? secondsOf(costs, op->getResult(0)) : 0;
+  return op->getNumResults() ? costs.repeating(op->getResult(0)) : 0;
 }
+
+namespace {
+/// What the backward has or can make, and what each costs there.
+struct Made {
+  Made(const JointView &view, const SavedValues &saved,
+       ArrayRef<Operation *> repeated)
+      : costs(view), saved(saved), repeated(repeated.begin(), repeated.end()) {}
+
+  /// What it would take to make `value` in the backward if it were not saved:
+  /// its op, and those that it follows from and whose results are not there.
+  /// Nothing for an argument.
+  double seconds(Value value) const {
+    double sum = 0;
+    SmallVector<Operation *> work = {value.getDefiningOp()};
+    DenseSet<Operation *> seen;
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!op || !seen.insert(op).second)
+        continue;
+      sum += secondsOf(costs, op);
+      for (Value operand : op->getOperands())
+        if (!saved.contains(operand) &&
+            !repeated.contains(operand.getDefiningOp()))
+          work.push_back(operand.getDefiningOp());
+    }
+    return sum;
+  }
+
+  JointCosts costs;
+
+private:
+  const SavedValues &saved;
+  DenseSet<Operation *> repeated;
+};
+} // namespace
 
 /// Why the backward runs `op` again.
 static std::string reasonFor(const JointView &view, const JointCosts &costs,
@@ -71,7 +107,7 @@ static std::string reasonFor(const JointView &view, const JointCosts &costs,
 static void report(ModuleOp module, const JointView &view,
                    const SavedValues &saved, const SavedNames &names,
                    ArrayRef<Operation *> repeated) {
-  JointCosts costs(view);
+  Made made(view, saved, repeated);
   Builder b(module.getContext());
   auto text = [&](StringRef name, const Twine &value) {
     return b.getNamedAttr(name, b.getStringAttr(value));
@@ -85,15 +121,17 @@ static void report(ModuleOp module, const JointView &view,
     kept.push_back(b.getDictionaryAttr(
         {text(key::kName, names.of(value)),
          text(key::kOp, op ? op->getName().getStringRef() : ""),
+         text(key::kPath, op ? pathWithoutPlace(op) : ""),
          text(key::kWhere, op ? placeWithoutName(op) : ""),
-         seconds(secondsOf(costs, value))}));
+         seconds(made.seconds(value))}));
   }
   for (Operation *op : repeated)
     again.push_back(b.getDictionaryAttr(
         {text(key::kOp, op->getName().getStringRef()),
+         text(key::kPath, pathWithoutPlace(op)),
          text(key::kWhere, placeWithoutName(op)),
-         text(key::kReason, reasonFor(view, costs, op)),
-         seconds(secondsOf(costs, op)),
+         text(key::kReason, reasonFor(view, made.costs, op)),
+         seconds(secondsOf(made.costs, op)),
          b.getNamedAttr(key::kBytes,
                         b.getI64IntegerAttr(bytesOf(op->getResults())))}));
   NamedAttrList entries(
@@ -107,7 +145,7 @@ static void report(ModuleOp module, const JointView &view,
 /// Says the same in remarks.
 static void remarkPartition(const JointView &view, const SavedValues &saved,
                             ArrayRef<Operation *> repeated) {
-  JointCosts costs(view);
+  Made made(view, saved, repeated);
   auto micros = [](double seconds) {
     return llvm::formatv("{0:f1} us", seconds * 1e6).str();
   };
@@ -123,13 +161,13 @@ static void remarkPartition(const JointView &view, const SavedValues &saved,
          << (view.isOnHost(value) ? ", in the host's memory" : "")
          << "): " << reason;
     if (op)
-      text << "; making it again would take "
-           << micros(secondsOf(costs, value));
+      text << "; making it again would take " << micros(made.seconds(value));
   }
   for (Operation *op : repeated)
     emitRemark(op->getLoc())
         << "'" << op->getName() << "' is computed again in the backward, in "
-        << micros(secondsOf(costs, op)) << ": " << reasonFor(view, costs, op);
+        << micros(secondsOf(made.costs, op)) << ": "
+        << reasonFor(view, made.costs, op);
 }
 
 /// Says which values that are to be offloaded stay on the device.

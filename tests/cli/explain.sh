@@ -29,7 +29,7 @@ expect 2 "no value 'zzzzzz'; known are " "$tandem" explain a.tdm --value=zzzzzz
 expect 0 "'relu.0' is saved for the backward: f32\[32, 128\], 16\.0 KiB" \
   "$tandem" explain a.tdm --why-saved=relu.0
 has 'the reason of the partition: the smallest cut goes through it' \
-  'the op that makes it is relu at mlp.mlir:34:11; that op alone is predicted' \
+  'the op that makes it is relu at mlp.mlir:34:11; making it again, with all' \
   "the backward reads it in '"
 expect 0 "'logits', so it costs no memory" \
   "$tandem" explain a.tdm --why-saved=add.2
@@ -39,6 +39,21 @@ expect 0 'exp at mlp.mlir:38:13 is not saved: the backward runs it again' \
   "$tandem" explain a.tdm --why-saved=exp
 expect 2 "no saved value 'relu.7' \(did you mean 'relu.0'\?\)" \
   "$tandem" explain a.tdm --why-saved=relu.7
+# Of a module by its path: what it saves.
+sed -E 's/(%a1 = tandem.linear .*)/\1 loc("fc.1.linear"("m.py":3:1))/
+  s/(%h1 = tandem.relu .*)/\1 loc("fc.1.relu"("m.py":4:1))/
+  s/(%loss = tandem.cross_entropy .*)/\1 loc("loss.entropy"("m.py":5:1))/' \
+  "$model" >modules.mlir
+expect 0 "in 'fc.1' 1 value is saved for the backward: 16\.0 KiB of 41\.5 KiB, 'relu.1'" \
+  "$tandem" explain modules.mlir --why-saved=fc.1
+has 'the backward runs none of it again'
+expect 0 "in 'loss' 3 values are saved .*; the largest first, '" \
+  "$tandem" explain modules.mlir --why-saved=loss
+has 'the backward runs [1-9][0-9]* ops of it again'
+expect 0 "exp at m.py:5:1 \('loss.entropy'\) is not saved: .*; it is in 'fused_" \
+  "$tandem" explain modules.mlir --why-saved=exp
+has 'a kernel of the backward is expected to take it in'
+expect 2 "no saved value 'fc.7'" "$tandem" explain modules.mlir --why-saved=fc.7
 "$tandem" compile "$model" -o i.tdm --inference 2>/dev/null
 expect 2 'nothing is saved: there is no backward' \
   "$tandem" explain i.tdm --why-saved=relu.0

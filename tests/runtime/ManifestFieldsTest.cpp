@@ -128,8 +128,9 @@ Manifest everything() {
   m.mutatedInBackward = {0};
   m.stepMemory = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   Partition &partition = m.partition.emplace();
-  partition.saved = {{"r", "tandem.sub", "m.mlir:3:5", 1.5e-6}};
-  partition.repeated = {{"tandem.exp", "m.mlir:4:5", "it fuses", 2e-6, 64}};
+  partition.saved = {{"r", "tandem.sub", "l.0.sub", "m.mlir:3:5", 1.5e-6}};
+  partition.repeated = {
+      {"tandem.exp", "l.0.exp", "m.mlir:4:5", "it fuses", 2e-6, 64}};
   partition.seconds = 0.25;
   partition.chain = {{100, 50, 0.5, 1e9}};
   return m;

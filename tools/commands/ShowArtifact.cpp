@@ -146,9 +146,12 @@ void printMemory(const artifact::Manifest &manifest) {
     if (bytes)
       std::printf("%-20s %12s\n", name, bytesText(bytes).c_str());
   std::printf("%-20s %12s\n", "peak", bytesText(memory.peak()).c_str());
+  bool hasStep = manifest.findProgram("step");
   int64_t scratch = 0;
   for (const artifact::Program &program : manifest.programs)
-    scratch = std::max(scratch, artifact::scratchOfThread(manifest, program));
+    if (hasStep ? program.name == "step"
+                : program.name == "forward" || program.name == "backward")
+      scratch = std::max(scratch, artifact::scratchOfThread(manifest, program));
   if (scratch)
     std::printf("%-20s %12s\n", "and for each thread",
                 bytesText(scratch).c_str());

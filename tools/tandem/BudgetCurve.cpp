@@ -1,5 +1,6 @@
 //===- BudgetCurve.cpp - memory against time over all budgets -------------===//
 #include "tools/tandem/BudgetCurve.h"
+#include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 
 #include "runtime/model/Model.h"
@@ -27,11 +28,9 @@ static CurvePoint describe(double budget, const am::Manifest &manifest) {
     for (const am::Slot &slot : forward->results)
       if (slot.role == am::Role::Saved && !slot.alias)
         point.saved += am::tensorBytes(slot.dtype, slot.shape).value_or(0);
-  if (manifest.partition) {
+  if (manifest.partition)
     point.repeated = static_cast<int64_t>(manifest.partition->repeated.size());
-    if (manifest.partition->seconds)
-      point.predicted = manifest.partition->seconds;
-  }
+  point.predicted = predictedStep(manifest);
   return point;
 }
 
@@ -110,6 +109,8 @@ Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
     std::snprintf(budget, sizeof budget, "%.1f", i / double(kSteps));
     own.memoryBudget = budget;
     Session session(own);
+    if (i > 0)
+      session.silenceRemarks();
     auto writer = session.artifact(path);
     if (!writer)
       return writer.status();

@@ -16,7 +16,8 @@ struct CurvePoint {
   int64_t peak = 0;     ///< planned bytes of a step
   int64_t saved = 0;    ///< bytes between forward and backward
   int64_t repeated = 0; ///< ops that the backward runs again
-  /// Seconds of a step: predicted, and the median of what was measured.
+  /// Seconds of a step: predicted for the kernels of the plan (ReportFacts.h),
+  /// and the median of what was measured.
   std::optional<double> predicted, measured;
 };
 

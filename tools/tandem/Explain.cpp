@@ -51,7 +51,8 @@ void ExplainOptions::declare(OptionTable &table) {
   table.text("kernel", "SYMBOL|N", kernel,
              "what the kernel computes, how long and why so long");
   table.text("why-saved", "NAME", saved,
-             "why the value is saved for the backward, or is not");
+             "why the value is saved for the backward, or is not; or what a "
+             "module of the model, such as layers.3, saves");
   table
       .text("why-not-fused", "A,B", pair,
             "why two ops are not in one kernel: each a path, a LINE:COLUMN of "

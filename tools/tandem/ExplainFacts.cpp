@@ -1,7 +1,7 @@
 //===- ExplainFacts.cpp - questions about one compilation -----------------===//
 #include "tools/tandem/ExplainFacts.h"
+#include "tools/tandem/ExplainParts.h"
 
-#include "runtime/artifact/NearestName.h"
 #include "runtime/artifact/Text.h"
 #include "tools/commands/Print.h"
 
@@ -11,105 +11,15 @@
 
 using namespace tandem;
 using namespace tandem::commands;
+using namespace tandem::commands::explain;
 using artifact::inQuotes;
 using Json = nlohmann::ordered_json;
-
-/// How many names are listed of many.
-static constexpr size_t kFew = 5;
-
-static std::string percent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", part * 100);
-  return text;
-}
-
-/// "1 launch", "3 launches".
-static std::string things(size_t count, const std::string &one,
-                          const std::string &many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
-/// "'a', 'b' and 3 more".
-static std::string few(const std::vector<std::string> &names) {
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kFew); ++i)
-    text += (i ? ", " : "") + inQuotes(names[i]);
-  if (names.size() > kFew)
-    text += " and " + std::to_string(names.size() - kFew) + " more";
-  return text;
-}
-
-static Status unknown(const std::string &what, const std::string &name,
-                      const std::vector<std::string> &known) {
-  std::vector<std::string_view> views(known.begin(), known.end());
-  std::string message = "there is no " + what + " " + inQuotes(name);
-  std::string nearest(nearestName(name, views));
-  if (!nearest.empty())
-    return Status::usage(message + " (did you mean " + inQuotes(nearest) +
-                         "?)");
-  // A part of a name is near, too.
-  std::vector<std::string> parts;
-  for (const std::string &one : known)
-    if (one.find(name) != std::string::npos)
-      parts.push_back(one);
-  return Status::usage(message + (parts.empty()
-                                      ? "; known are " + few(known)
-                                      : "; near it are " + few(parts)));
-}
 
 Json Explainer::finish(Json facts) {
   Json answer = {{"target", view.targetText()}, {"sentences", sentences}};
   answer["facts"] = std::move(facts);
   sentences.clear();
   return answer;
-}
-
-/// True if the launch has the buffer of a slot ("argument" or "result") among
-/// its `reads` or `writes`.
-static bool touches(const Json &program, const Json &launch,
-                    const std::string &place, size_t index,
-                    const char *access) {
-  const Json &places = launch[access];
-  return std::any_of(places.begin(), places.end(), [&](const Json &at) {
-    const Json &buffer =
-        program["buffers"][launch["buffers"][at.get<size_t>()].get<size_t>()];
-    return buffer["in"] == place && buffer["index"] == index;
-  });
-}
-
-/// The launches that read an argument, until one writes another value to its
-/// buffer, or that write a slot.
-static std::vector<size_t> launchesOf(const Json &program,
-                                      const std::string &place, size_t index,
-                                      const std::string &access) {
-  std::vector<size_t> found;
-  const Json &launches = program["launches"];
-  for (size_t i = 0; i < launches.size(); ++i) {
-    if (touches(program, launches[i], place, index, access.c_str()))
-      found.push_back(i);
-    if (access == "reads" &&
-        touches(program, launches[i], place, index, "writes"))
-      break;
-  }
-  return found;
-}
-
-static std::vector<std::string> namesOf(const FactsView &view,
-                                        const Json &program,
-                                        const std::vector<size_t> &launches) {
-  std::vector<std::string> names;
-  for (size_t i : launches) {
-    const Json &launch = program["launches"][i];
-    std::string name =
-        launch.contains("kernel")
-            ? textAt(view.manifest()["kernels"][launch["kernel"].get<size_t>()],
-                     "symbol")
-        : launch.contains("collective") ? textAt(launch["collective"], "op")
-                                        : "copy";
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(name);
-  }
-  return names;
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,11 +67,21 @@ void Explainer::sayUses(const std::string &role, const std::string &name) {
   }
 }
 
+/// True if the model has the value under this name, too.
+static bool isAlsoCalled(const Json &value, const std::string &name) {
+  auto others = value.find("also_called");
+  return others != value.end() &&
+         std::find(others->begin(), others->end(), name) != others->end();
+}
+
 /// All that can be asked about by name.
 static std::vector<std::string> valueNames(const FactsView &view) {
   std::vector<std::string> names;
-  for (const Json &value : view.manifest()["values"])
+  for (const Json &value : view.manifest()["values"]) {
     names.push_back(value["name"]);
+    for (const Json &other : value.value("also_called", Json::array()))
+      names.push_back(other);
+  }
   if (const FactsView::Program *forward = view.find("forward"))
     for (const Json &slot : (*forward->program)["results"])
       if (slot["role"] == "saved")
@@ -172,10 +92,14 @@ static std::vector<std::string> valueNames(const FactsView &view) {
 Result<Json> Explainer::value(const std::string &name) {
   Json facts = Json::array();
   for (const Json &value : view.manifest()["values"]) {
-    if (value["name"] != name)
+    bool isOther = isAlsoCalled(value, name);
+    if (value["name"] != name && !isOther)
       continue;
-    std::string role = value["role"];
-    std::string sentence = inQuotes(name) + " is a value of role " + role +
+    std::string own = value["name"], role = value["role"];
+    if (isOther)
+      say(inQuotes(name) + " is one more name of " + inQuotes(own) +
+          ", whose storage it has");
+    std::string sentence = inQuotes(own) + " is a value of role " + role +
                            ": " + typeOf(value) + ", " +
                            bytesText(bytesOf(value));
     if (value.value("requires_grad", false))
@@ -187,7 +111,7 @@ Result<Json> Explainer::value(const std::string &name) {
               -1, ' ', false, Json::error_handler_t::replace)));
     else if (role == "param" || role == "state")
       say("it has no initial value: --params gives it");
-    sayUses(role, name);
+    sayUses(role, own);
     facts.push_back(value);
   }
   Json saved;
@@ -196,101 +120,6 @@ Result<Json> Explainer::value(const std::string &name) {
   if (facts.empty())
     return unknown("value", name, valueNames(view));
   return finish(std::move(facts));
-}
-
-//===----------------------------------------------------------------------===//
-// What is saved
-//===----------------------------------------------------------------------===//
-
-bool Explainer::saySaved(const std::string &name, Json &facts) {
-  const FactsView::Program *forward = view.find("forward");
-  const FactsView::Program *backward = view.find("backward");
-  if (!forward)
-    return false;
-  const Json *slot = nullptr;
-  for (const Json &one : (*forward->program)["results"])
-    if (one["role"] == "saved" && one["name"] == name)
-      slot = &one;
-  if (!slot)
-    return false;
-  facts = {{"slot", *slot}};
-  const Json &partition = view.partition(0);
-  Json about;
-  if (partition.is_object())
-    for (const Json &one : partition["saved"])
-      if (one["name"] == name)
-        about = one;
-  std::string sentence = inQuotes(name) +
-                         " is saved for the backward: " + typeOf(*slot) + ", " +
-                         bytesText(bytesOf(*slot));
-  if (slot->contains("alias"))
-    sentence += ", which are those of the output " +
-                inQuotes(textAt((*slot)["alias"], "output")) +
-                ", so it costs no memory";
-  if (slot->value("host", false))
-    sentence += ", in the host's memory";
-  say(sentence);
-  if (std::string reason = textAt(*slot, "reason"); !reason.empty())
-    say("the reason of the partition: " + artifact::printable(reason));
-  if (about.is_object()) {
-    facts["partition"] = about;
-    say("the op that makes it is " +
-        artifact::printable(opName(about["op"]) + " at " +
-                            textAt(about, "where")) +
-        "; that op alone is predicted to take " +
-        secondsText(about["seconds"]));
-  }
-  if (!backward)
-    return true;
-  const Json &arguments = (*backward->program)["arguments"];
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i]["role"] == "saved" && arguments[i]["name"] == name) {
-      auto readers = launchesOf(*backward->program, "argument", i, "reads");
-      auto names = namesOf(view, *backward->program, readers);
-      facts["readers"] = names;
-      say("the backward reads it in " +
-          (names.empty() ? "no launch" : few(names)));
-    }
-  return true;
-}
-
-Result<Json> Explainer::whySaved(const std::string &name) {
-  Json facts;
-  if (saySaved(name, facts))
-    return finish(std::move(facts));
-  if (!view.find("backward"))
-    return Status::usage("nothing is saved: there is no backward");
-  for (const Json &value : view.manifest()["values"])
-    if (value["name"] == name) {
-      say(inQuotes(name) + " is not saved: it is a value of role " +
-          textAt(value, "role") +
-          (value["role"] == "output"
-               ? ", which the forward gives out"
-               : ", which the backward reads itself where it needs it"));
-      return finish({{"value", value}});
-    }
-  // An op that is computed again has no name but its place.
-  Json repeated = Json::array();
-  if (const Json &partition = view.partition(0); partition.is_object())
-    for (const Json &op : partition["repeated"]) {
-      std::string place = textAt(op, "where");
-      if (place == name || place.ends_with(":" + name) ||
-          opName(op["op"]) == name) {
-        say(artifact::printable(opName(op["op"]) + " at " + place) +
-            " is not saved: the backward runs it again, in " +
-            secondsText(op["seconds"]) + " (predicted), because " +
-            artifact::printable(textAt(op, "reason")));
-        repeated.push_back(op);
-      }
-    }
-  if (repeated.empty()) {
-    std::vector<std::string> names;
-    for (const Json &slot : (*view.find("forward")->program)["results"])
-      if (slot["role"] == "saved")
-        names.push_back(slot["name"]);
-    return unknown("saved value", name, names);
-  }
-  return finish({{"repeated", std::move(repeated)}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -467,8 +296,8 @@ Json Explainer::whySlow() {
     facts["repeated"] = {{"ops", count}, {"seconds", again}};
     if (count)
       say("the backward computes " + things(count, "op", "ops") +
-          " of the forward again, which is predicted to take " +
-          secondsText(again));
+          " of the forward again: the partition expected that to take " +
+          secondsText(again) + " within its kernels");
   }
   if (others)
     say(std::to_string(others) +

@@ -27,6 +27,8 @@ public:
   Result<Json> value(const std::string &name);
   /// A kernel by its symbol or number.
   Result<Json> kernel(const std::string &name);
+  /// A saved value by its name, an op that is made again by its place, path or
+  /// kind, or a module by its path.
   Result<Json> whySaved(const std::string &name);
   /// Where the predicted time of a step goes.
   Json whySlow();
@@ -35,7 +37,10 @@ private:
   Json finish(Json facts);
   void say(const std::string &sentence) { sentences.push_back(sentence); }
   void sayUses(const std::string &role, const std::string &name);
+  /// These three say nothing, and return false, of what is none.
   bool saySaved(const std::string &name, Json &facts);
+  bool sayModule(const std::string &name, Json &facts);
+  bool sayRepeated(const std::string &name, Json &facts);
   void sayKernels(const std::vector<const FactsView::Program *> &programs,
                   double seconds, Json &facts);
 

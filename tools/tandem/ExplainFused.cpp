@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/ExplainFused.h"
 
-#include "compiler/TagPaths.h"
 #include "ir/Where.h"
 #include "passes/plan/ExplainFusion.h"
 #include "passes/target/Target.h"
@@ -174,7 +173,9 @@ static Result<Json> answerOf(ModuleOp module, const std::string &a,
   if (!hasA || !hasB)
     return unknown(module, hasA ? b : a);
   if (list.empty())
-    list.emplace_back("the two are in no program together");
+    list.emplace_back(a == b ? "that is one op, of which there is one in each "
+                               "program"
+                             : "the two are in no program together");
   if (list.size() > kMostAnswers) {
     std::string rest = "and " + std::to_string(list.size() - kMostAnswers) +
                        " pairs more: OP@PLACE names fewer ops";

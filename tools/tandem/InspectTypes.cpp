@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "tools/tandem/InspectTypes.h"
 
-#include "compiler/TagPaths.h"
 #include "ir/Autocast.h"
 #include "ir/Where.h"
 #include "passes/precision/ApplyAutocast.h"

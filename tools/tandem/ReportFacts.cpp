@@ -106,20 +106,41 @@ static Json kernelsOf(const am::Manifest &manifest,
   return list;
 }
 
+static ProgramCost costOf(const am::Program &program,
+                          const am::Manifest &manifest,
+                          const TypicalMachine &machine) {
+  ProgramCost sum;
+  for (const am::Launch &launch : program.launches)
+    if (launch.hasKernel()) {
+      const am::Kernel &kernel = manifest.kernels[launch.kernel];
+      sum.add(kernel, machine.device.costOf(kernel));
+    } else if (launch.isCopy()) {
+      ++sum.copies;
+    } else {
+      ++sum.collectives;
+    }
+  return sum;
+}
+
+std::optional<double> commands::predictedStep(const am::Manifest &manifest) {
+  TypicalMachine machine(manifest.target);
+  auto secondsOf = [&](const am::Program &program) {
+    return costOf(program, manifest, machine).seconds;
+  };
+  if (const am::Program *step = manifest.findProgram("step"))
+    return secondsOf(*step);
+  const am::Program *forward = manifest.findProgram("forward"),
+                    *backward = manifest.findProgram("backward");
+  if (!forward || !backward)
+    return std::nullopt;
+  return secondsOf(*forward) + secondsOf(*backward);
+}
+
 static Json programsOf(const am::Manifest &manifest,
                        const TypicalMachine &machine) {
   Json list = Json::array();
   for (const am::Program &program : manifest.programs) {
-    ProgramCost sum;
-    for (const am::Launch &launch : program.launches)
-      if (launch.hasKernel()) {
-        const am::Kernel &kernel = manifest.kernels[launch.kernel];
-        sum.add(kernel, machine.device.costOf(kernel));
-      } else if (launch.isCopy()) {
-        ++sum.copies;
-      } else {
-        ++sum.collectives;
-      }
+    const ProgramCost sum = costOf(program, manifest, machine);
     list.push_back({{"name", program.name},
                     {"size", program.size},
                     {"kernels", sum.kernels},

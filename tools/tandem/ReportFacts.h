@@ -11,6 +11,8 @@
 #include "passes/target/Machines.h"
 #include "tools/commands/ArtifactFacts.h"
 
+#include <optional>
+
 namespace tandem::commands {
 
 /// Returns the artifact's facts with `summaries`, one for each manifest: peaks,
@@ -23,6 +25,11 @@ reportFacts(const artifact::ArtifactReader &reader,
 
 /// The typical device of a target, which predictions are of.
 const DeviceRow &typicalDevice(const artifact::Target &target);
+
+/// The seconds that the kernels of a step are predicted to take, one after the
+/// other: of `step`, else of `forward` and `backward`. In the first size; as in
+/// `summaries`. Nothing where there is neither.
+std::optional<double> predictedStep(const artifact::Manifest &manifest);
 
 } // namespace tandem::commands
 

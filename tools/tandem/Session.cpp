@@ -102,6 +102,8 @@ static void printPlace(llvm::raw_ostream &out, Location loc) {
 }
 
 void Session::print(Diagnostic &diagnostic) {
+  if (isSilent_ && diagnostic.getSeverity() == DiagnosticSeverity::Remark)
+    return;
   auto line = [](Diagnostic &d) {
     printPlace(llvm::errs(), d.getLocation());
     switch (d.getSeverity()) {

@@ -34,6 +34,9 @@ public:
   std::vector<PhaseTime> &times() { return times_; }
   const CompileOptions &options() const { return options_; }
 
+  /// From now on remarks are not printed: another session has said the same.
+  void silenceRemarks() { isSilent_ = true; }
+
   /// Reads a model and runs its phases: a module for each target, or one if
   /// they stop at `capture`; none if that failed (then `status()`).
   Modules phases(const std::string &path);
@@ -102,6 +105,7 @@ private:
   PassLog passes_;
   Status status_;
   int errors_ = 0, unsupported_ = 0, missing_ = 0;
+  bool isSilent_ = false;
 };
 
 } // namespace tandem::commands

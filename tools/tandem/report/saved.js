@@ -34,6 +34,26 @@ function readersByName(backward) {
   return readers;
 }
 
+// The kernels of the backward that an op is in that is computed again, where
+// the plan is known; `*` where a kernel computes no gradient beside it.
+function kernelsOfRepeated() {
+  const backward = programs().find(program => program.name === 'backward');
+  const planned = backward && plannedProgram(backward);
+  if (!planned || !planned.ops) return null;
+  const keyOf = op => [opText(op.op), op.path || '', op.where || ''].join('|');
+  const shared = new Set(planned.ops.filter(op => op.gradient_of !== undefined)
+    .map(op => op.launch));
+  const found = new Map();
+  for (const op of planned.ops) {
+    if (op.launch === undefined || op.gradient_of !== undefined) continue;
+    const names = found.get(keyOf(op)) || new Set();
+    names.add(launchName(backward.launches[op.launch]) +
+      (shared.has(op.launch) ? '' : ' *'));
+    found.set(keyOf(op), names);
+  }
+  return op => [...found.get(keyOf(op)) || []].join(', ');
+}
+
 function madeBy(about) {
   if (!about) return '';
   return opText(about.op) + (about.where ? ' at ' + about.where : '');
@@ -45,6 +65,7 @@ function saved() {
     return make('p', {}, 'There is no forward with a backward.');
   const total = rows.reduce((sum, row) => sum + row.bytes, 0);
   const repeated = (found || {}).repeated || [];
+  const kernels = kernelsOfRepeated();
   const again = repeated.reduce((sum, op) => sum + op.seconds, 0);
   return [
     make('h2', {}, 'Saved for the backward'),
@@ -55,6 +76,8 @@ function saved() {
         {name: 'value', get: row => row.slot.name},
         {name: 'bytes', right: true, get: row => row.bytes,
          show: row => bytes(row.bytes)},
+        {name: 'module', kind: 'text',
+         get: row => (row.about || {}).path || ''},
         {name: 'type', kind: 'type',
          get: row => typeText(row.slot.dtype, row.slot.shape)},
         {name: 'again', right: true,
@@ -67,7 +90,7 @@ function saved() {
       ]}),
     make('h2', {}, 'Computed again in the backward'),
     make('p', {}, `${repeated.length} ops, `, seconds(again, 'again'),
-         ' predicted.'),
+         ' expected within kernels of the backward.'),
     table({
       caption: 'Ops of the forward that the backward runs again',
       rows: repeated, sortBy: 1,
@@ -77,8 +100,11 @@ function saved() {
          show: op => seconds(op.seconds)},
         {name: 'bytes', right: true, get: op => op.bytes,
          show: op => bytes(op.bytes)},
+        {name: 'module', kind: 'text', get: op => op.path || ''},
         {name: 'reason', kind: 'text', get: op => op.reason},
+        ...kernels ? [{name: 'in kernels', kind: 'text', get: kernels}] : [],
       ]}),
+    kernels && make('p', {}, '* computes no gradient beside it.'),
     budgetCurve(),
   ];
 }
