@@ -42,15 +42,15 @@ expect 2 "no saved value 'relu.7' \(did you mean 'relu.0'\?\)" \
 # Of a module by its path: what it saves.
 sed -E 's/(%a1 = tandem.linear .*)/\1 loc("fc.1.linear"("m.py":3:1))/
   s/(%h1 = tandem.relu .*)/\1 loc("fc.1.relu"("m.py":4:1))/
-  s/(%loss = tandem.cross_entropy .*)/\1 loc("loss.entropy"("m.py":5:1))/' \
+  s/(%loss = tandem.cross_entropy .*)/\1 loc("end.entropy"("m.py":5:1))/' \
   "$model" >modules.mlir
 expect 0 "in 'fc.1' 1 value is saved for the backward: 16\.0 KiB of 41\.5 KiB, 'relu.1'" \
   "$tandem" explain modules.mlir --why-saved=fc.1
 has 'the backward runs none of it again'
-expect 0 "in 'loss' 3 values are saved .*; the largest first, '" \
-  "$tandem" explain modules.mlir --why-saved=loss
+expect 0 "in 'end' 2 values are saved .*; the largest first, '" \
+  "$tandem" explain modules.mlir --why-saved=end
 has 'the backward runs [1-9][0-9]* ops of it again'
-expect 0 "exp at m.py:5:1 \('loss.entropy'\) is not saved: .*; it is in 'fused_" \
+expect 0 "exp at m.py:5:1 \('end.entropy'\) is not saved: .*; it is in 'fused_" \
   "$tandem" explain modules.mlir --why-saved=exp
 has 'a kernel of the backward is expected to take it in'
 expect 2 "no saved value 'fc.7'" "$tandem" explain modules.mlir --why-saved=fc.7

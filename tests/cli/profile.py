@@ -46,6 +46,8 @@ def facts(profile):
              max(kernel["flops"] / profile["roofs"]["flops_f32"],
                  kernel["bytes"] / profile["roofs"]["bytes"]))
         assert kernel["predicted_seconds"] > 0
+        near(kernel["bytes_per_second"],
+             kernel["bytes"] / kernel["seconds"]["median"])
         waited = 0
         for at in kernel["launches"]:
             assert launches[at]["kernel"] == kernel["kernel"]

@@ -43,7 +43,7 @@ static void printPlaces(const Json &facts, const char *list, const char *key,
 static void printKernels(const Json &facts) {
   bool hasRoofs = !facts["roofs"].is_null();
   double step = facts["seconds"]["median"];
-  Rows rows = {{"kernel", "launches", "ms", "spread", "of step"}};
+  Rows rows = {{"kernel", "launches", "ms", "spread", "of step", "GB/s"}};
   if (hasRoofs)
     rows[0].insert(rows[0].end(), {"roof ms", "of roof"});
   rows[0].push_back("predicted ms");
@@ -55,7 +55,8 @@ static void printKernels(const Json &facts) {
     double seconds = kernel["seconds"]["median"];
     rows.push_back({kernel["kernel"], std::to_string(kernel["launches"].size()),
                     milliseconds(seconds), spread(kernel["seconds"]),
-                    percent(seconds, step)});
+                    percent(seconds, step),
+                    fixed(kernel.value("bytes_per_second", 0.0) / 1e9, 1)});
     auto add = [&](std::string text) {
       rows.back().push_back(std::move(text));
     };

@@ -161,6 +161,8 @@ private:
                   {"bytes", row.bytes()},
                   {"predicted_seconds", expected},
                   {"bound", tables["bound"]}};
+      if (double taken = one["seconds"]["median"]; taken > 0)
+        one["bytes_per_second"] = double(row.bytes()) / taken;
       if (measured.roofs) {
         one["roof_seconds"] = row.roof;
         one["waited_seconds"] = waitedOf(row.places);

@@ -38,6 +38,8 @@ function measured() {
          show: row => spread(row.seconds)},
         {name: 'of the step', right: true, get: row => row.seconds.median,
          show: row => ofStep(row.seconds.median)},
+        {name: 'GB/s', right: true, get: row => row.bytes_per_second || 0,
+         show: row => ((row.bytes_per_second || 0) / 1e9).toFixed(1)},
         time('roof here', row => row.roof_seconds),
         time('predicted', row => row.predicted_seconds),
         time('waited', row => row.waited_seconds),
