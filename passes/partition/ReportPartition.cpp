@@ -14,6 +14,7 @@
 #include "ir/Report.h"
 #include "ir/Where.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,11 +41,16 @@ static std::string placeWithoutName(Operation *op) {
   return StringRef(text).split("' at ").second.str();
 }
 
-/// The modules and the name of an op; empty where that is a node's name in a
-/// file, which its place has.
-static StringRef pathWithoutPlace(Operation *op) {
-  bool isPlace = isa<NameLoc>(op->getLoc()) && !placeOf(op->getLoc()).empty();
-  return isPlace ? StringRef() : pathOf(op);
+/// The modules and the name of an op, in one line; empty where that is a node's
+/// name in a file, which its place has.
+static std::string pathWithoutPlace(Operation *op) {
+  if (isa<NameLoc>(op->getLoc()) && !placeOf(op->getLoc()).empty())
+    return "";
+  std::string path = pathOf(op).str();
+  for (char &c : path)
+    if (!llvm::isPrint(c) && static_cast<unsigned char>(c) < 0x80)
+      c = '?';
+  return path;
 }
 
 static double secondsOf(const JointCosts &costs, Operation *op) {

@@ -29,11 +29,34 @@ FailureOr<ExplainedFusion> ExplainedFusion::of(func::FuncOp func) {
   return ExplainedFusion(std::move(impl));
 }
 
+/// The kernels that have `op`: its own, or, if it has none, those whose ops use
+/// it, also through others that have none.
+static llvm::SmallDenseSet<unsigned> kernelsWith(const Units &units,
+                                                 Operation *op) {
+  llvm::SmallDenseSet<unsigned> kernels;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  SmallVector<Operation *> work = {op};
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    if (!units.isRepeated(next)) {
+      kernels.insert(units.unit(next));
+      continue;
+    }
+    for (Operation *user : next->getUsers())
+      if (!user->hasTrait<OpTrait::IsTerminator>() && seen.insert(user).second)
+        work.push_back(user);
+  }
+  return kernels;
+}
+
 ExplainedFusion::Answer ExplainedFusion::between(Operation *a,
                                                  Operation *b) const {
   const Units &units = *impl->units;
-  if (units.isRepeated(a) || units.isRepeated(b))
-    return {Outcome::Repeated, {}};
+  if (units.isRepeated(a) || units.isRepeated(b)) {
+    auto ofA = kernelsWith(units, a), ofB = kernelsWith(units, b);
+    bool meet = llvm::any_of(ofA, [&](unsigned x) { return ofB.contains(x); });
+    return {meet ? Outcome::One : Outcome::Repeated, {}};
+  }
   if (units.unit(a) == units.unit(b))
     return {Outcome::One, {}};
   for (const FusionLog::Refusal &one : llvm::reverse(impl->log.refusals))

@@ -65,6 +65,17 @@ int64_t keptResults(const Program &program, IsTaken isTaken) {
   return bytes;
 }
 
+/// The same of a step: of `step`, else of `forward` and `backward`.
+inline int64_t scratchOfStep(const Manifest &manifest) {
+  if (const Program *step = manifest.findProgram("step"))
+    return scratchOfThread(manifest, *step);
+  int64_t bytes = 0;
+  for (const char *name : {"forward", "backward"})
+    if (const Program *program = manifest.findProgram(name))
+      bytes = std::max(bytes, scratchOfThread(manifest, *program));
+  return bytes;
+}
+
 /// What the runtime has allocated after updates of a model on the host with so
 /// many threads, the peak of its account. `programs` are those that ran: the
 /// programs of a step that `plan` is of, and `accumulate` where several batches

@@ -58,6 +58,11 @@ expect 2 "no saved value 'fc.7'" "$tandem" explain modules.mlir --why-saved=fc.7
 expect 2 'nothing is saved: there is no backward' \
   "$tandem" explain i.tdm --why-saved=relu.0
 
+# A path with controls is said without them.
+sed 's/fc.1.relu/fc.1.\\0Arelu/' modules.mlir >controls.mlir
+expect 0 "\('fc\.1\.\?relu'\)" "$tandem" explain controls.mlir \
+  --why-saved=relu.1
+
 # A kernel: of an artifact without its place, which is said.
 expect 0 'matmul 32x128 128x128 -> 32x128 transpose_rhs' \
   "$tandem" explain a.tdm --kernel=matmul_add_relu_1
@@ -78,6 +83,9 @@ expect 0 'relu at mlp.mlir:34:11 and matmul at mlp.mlir:35:11 are in two kernels
   "$tandem" explain "$model" --why-not-fused=34:11,matmul@35:11
 expect 0 'matmul at mlp.mlir:33:11 and relu at mlp.mlir:34:11 are in one kernel' \
   "$tandem" explain "$model" --why-not-fused=matmul@33:11,34:11
+# A cheap op that kernels make again is in those that use it.
+expect 0 'relu at mlp.mlir:34:11 and broadcast at mlp.mlir:33:11 are in one kernel' \
+  "$tandem" explain "$model" --why-not-fused=relu@34:11,broadcast@33:11
 expect 2 "no op '34:1' \(did you mean '.*'\?\)|no op '34:1'; known are" \
   "$tandem" explain "$model" --why-not-fused=34:1,35:11
 expect 2 'has no effect on an artifact, whose kernels are formed' \

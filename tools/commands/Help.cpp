@@ -53,7 +53,9 @@ std::string conditionsText(const OptionTable &table, const Option &option) {
   std::string text;
   for (const Option::Rule &rule : option.rules)
     if (rule.kind == Option::Rule::Kind::Needs)
-      text += "; needs " + table.writtenCondition(rule.conditions.front());
+      for (std::string_view one : rule.conditions)
+        text += (one == rule.conditions.front() ? "; needs " : " or ") +
+                table.writtenCondition(one);
   return text;
 }
 

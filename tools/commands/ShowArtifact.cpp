@@ -146,13 +146,7 @@ void printMemory(const artifact::Manifest &manifest) {
     if (bytes)
       std::printf("%-20s %12s\n", name, bytesText(bytes).c_str());
   std::printf("%-20s %12s\n", "peak", bytesText(memory.peak()).c_str());
-  bool hasStep = manifest.findProgram("step");
-  int64_t scratch = 0;
-  for (const artifact::Program &program : manifest.programs)
-    if (hasStep ? program.name == "step"
-                : program.name == "forward" || program.name == "backward")
-      scratch = std::max(scratch, artifact::scratchOfThread(manifest, program));
-  if (scratch)
+  if (int64_t scratch = artifact::scratchOfStep(manifest))
     std::printf("%-20s %12s\n", "and for each thread",
                 bytesText(scratch).c_str());
   if (memory.host)

@@ -65,7 +65,8 @@ std::string sparkline(const std::vector<double> &values, size_t columns) {
   for (double mean : means)
     text += !std::isfinite(mean) ? " "
             : most > least
-                ? signs[std::min(7, int(8 * (mean - least) / (most - least)))]
+                // Not a number, where a difference is infinite, is 7, too.
+                ? signs[int(std::fmin(7, 8 * (mean - least) / (most - least)))]
                 : signs[3];
   return text;
 }

@@ -4,6 +4,8 @@
 #include "tools/commands/Print.h"
 #include "tools/commands/Ranks.h"
 
+#include <cmath>
+
 namespace tandem::commands {
 
 Status Trainer::openDashboard() {

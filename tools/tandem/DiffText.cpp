@@ -227,15 +227,21 @@ static void addKept(const Json &target, Text &text) {
     return "yes: " + shown(side["reason"]) +
            (side.value("host", false) ? ", in the host's memory" : "");
   };
-  auto placeOf = [](const Json &row) {
-    return textAt(row["a"].is_object() ? row["a"] : row["b"], "where");
+  auto sideOf = [](const Json &row) -> const Json & {
+    return row["a"].is_object() ? row["a"] : row["b"];
+  };
+  auto placeOf = [&](const Json &row) { return textAt(sideOf(row), "where"); };
+  // An argument that is saved has a name, and neither op nor place.
+  auto savedText = [&](const Json &row) {
+    std::string op = textAt(row, "op"), place = placeOf(row);
+    return shown(op.empty() ? sideOf(row)["name"] : row["op"]) + " " +
+           shown(row["type"]) + (place.empty() ? "" : " at " + shown(place));
   };
   text.table("saved for the backward", {"bytes", "value", "a", "b"},
              target["saved"], [&](const Json &row) {
                return Cells{signedText(row["bytes"], bytesOfDouble),
-                            shown(row["op"]) + " " + shown(row["type"]) +
-                                " at " + shown(placeOf(row)),
-                            sideText(row["a"]), sideText(row["b"])};
+                            savedText(row), sideText(row["a"]),
+                            sideText(row["b"])};
              });
   text.table("computed again in the backward", {"time", "op", "a", "b"},
              target["repeated"], [&](const Json &row) {

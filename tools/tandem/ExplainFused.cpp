@@ -76,9 +76,9 @@ static std::string sentenceOf(const ExplainedFusion::Answer &answer,
   case ExplainedFusion::Outcome::One:
     return both + " are in one kernel";
   case ExplainedFusion::Outcome::Repeated:
-    return both + ": one of them has no kernel of its own, as a view, a "
-                  "constant or a cheap op that each kernel that uses it makes "
-                  "again";
+    return both + " are in no kernel together: one of them has none of its "
+                  "own, as a view, a constant or a cheap op that each kernel "
+                  "that uses it makes again";
   case ExplainedFusion::Outcome::Refused:
     return both + " are in two kernels: " + answer.why.str();
   case ExplainedFusion::Outcome::NotTried:

@@ -1,6 +1,7 @@
 //===- FlameGraph.cpp - where in a model the time goes, as a picture ------===//
 #include "tools/tandem/FlameGraph.h"
 
+#include "runtime/artifact/Text.h"
 #include "tools/commands/KernelTimes.h"
 #include "tools/commands/Svg.h"
 
@@ -100,14 +101,16 @@ std::string commands::flameGraph(const Json &facts) {
     Frame *frame = &root;
     frame->seconds += seconds;
     for (const std::string &name : names) {
-      frame = &frame->at(name);
+      frame = &frame->at(artifact::printable(name));
       frame->seconds += seconds;
     }
   }
   std::string program = facts["program"];
-  Picture picture(root, program + " of " + facts["source"].get<std::string>() +
-                            ": " + fixed(root.seconds * 1e3, 4) +
-                            " ms in launches");
+  Picture picture(root,
+                  program + " of " +
+                      artifact::printable(facts["source"].get<std::string>()) +
+                      ": " + fixed(root.seconds * 1e3, 4) +
+                      " ms in launches, each undisturbed (sum of medians)");
   picture.draw(program, root, 0, 0, false);
   return std::move(picture).finish();
 }

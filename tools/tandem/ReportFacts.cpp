@@ -9,6 +9,7 @@
 #include "compiler/Target.h"
 #include "passes/target/CudaModel.h"
 #include "passes/target/Rates.h"
+#include "runtime/artifact/PlannedMemory.h"
 #include "tools/simulate/Machine.h"
 
 #include <map>
@@ -182,6 +183,15 @@ static Json peaksOf(const am::Manifest &manifest) {
   return list;
 }
 
+/// What each thread has beside it, in each size.
+static Json scratchesOf(const am::Manifest &manifest) {
+  Json list = Json::array();
+  size_t count = std::max<size_t>(manifest.sizes.size(), 1);
+  for (size_t i = 0; i < count; ++i)
+    list.push_back(am::scratchOfStep(am::ofSize(manifest, i)));
+  return list;
+}
+
 /// The formulas of the gradients of ops that programs have, where the op's
 /// record has one; others are in C++.
 static Json gradientsOf(const Json &planned) {
@@ -214,6 +224,7 @@ Result<Json> commands::reportFacts(const am::ArtifactReader &reader,
         {{"parameters", elementsOf(manifest, am::Role::Param, false)},
          {"trained", elementsOf(manifest, am::Role::Param, true)},
          {"peaks", peaksOf(manifest)},
+         {"thread_bytes", scratchesOf(manifest)},
          {"machine", machine.json()},
          {"programs", programsOf(manifest, machine)},
          {"kernels", kernelsOf(manifest, machine)}});

@@ -78,8 +78,9 @@ std::vector<std::string> screenOf(const std::string &text, size_t columns) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') {
       if (!lines[row].starts_with("note: ") &&
-          !lines[row].starts_with("warning: "))
+          !lines[row].starts_with("warning: ")) {
         EXPECT_LT(lines[row].size(), columns) << lines[row];
+      }
       if (++row == lines.size())
         lines.emplace_back();
     } else if (text.compare(i, 2, "\x1b[") == 0) {

@@ -64,6 +64,7 @@ function overview() {
   const {machine} = summary();
   const names = stepPrograms().map(program => program.name).join(' and ');
   const memory = stepMemory(), peak = summary().peaks[shown.size];
+  const threadBytes = summary().thread_bytes[shown.size];
   const machineText = machine.name === 'cpu'
     ? 'a typical CPU of the target' : machine.name;
   return [
@@ -72,6 +73,8 @@ function overview() {
       card(count(summary().trained, 'trained'), 'of them trained'),
       peak === null ? null
         : card(bytes(peak, 'peak'), 'peak of a training step'),
+      peak === null || !threadBytes ? null
+        : card(bytes(threadBytes, 'thread'), 'beside it for each thread'),
       card(count(sumOfStep('flops'), 'flops'), `FLOP in ${names}`),
       card(bytes(sumOfStep('bytes'), 'bytes'), `moved by kernels in ${names}`),
       card(count(sumOfStep('kernels'), 'kernels'), `kernels in ${names}`),

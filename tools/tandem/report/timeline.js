@@ -182,7 +182,7 @@ function timelines() {
   const recorded = profile ? [
     make('h2', {}, `${profile.program}, recorded`),
     make('p', {class: 'soft'}, 'The median of each launch, one after the ' +
-      'other. A gap behind a box is a thread that waits for the others.'),
+      'other. Times are medians, of a launch and of each thread in it.'),
     schedule('Recorded launches by thread', recordedRows(profile))] : [];
   if (!timeline || timeline.problem)
     return [...recorded, make('h2', {}, 'A step, simulated'),
