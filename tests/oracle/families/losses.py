@@ -120,3 +120,28 @@ for shapes, dim in ((((3, 4), (3, 4)), 1), (((2, 3, 4), (2, 3, 4)), -1),
                     (((3, 4), (1, 4)), 1)):
     add("cosine_similarity", lambda x, y, d=dim: F.cosine_similarity(x, y, d),
         [real(*shapes[0]), real(*shapes[1])], {"dim": dim})
+
+
+def dice(x, target, dim=None, smooth=1e-5, ignore=-100):
+    """1 - the mean over the classes of (2 |p y| + smooth) / (|p| + |y| + smooth),
+    with sums over the batch: V-Net (2016), MONAI's DiceLoss with batch=True."""
+    if target.is_floating_point():
+        p, y = torch.sigmoid(x), target
+        dims = list(range(x.dim()))
+    else:
+        counted = (target != ignore).unsqueeze(1)
+        y = F.one_hot(target.clamp(min=0), x.shape[1]).movedim(-1, 1) * counted
+        p = x.softmax(1) * counted
+        dims = [i for i in range(x.dim()) if i != 1]
+    overlap = (2 * (p * y).sum(dims) + smooth) / (
+        p.sum(dims) + y.sum(dims) + smooth)
+    return 1 - overlap.mean()
+
+
+for scores, classes in (((4, 3), (4,)), ((2, 3, 3), (2, 3)),
+                        ((2, 2, 2, 3), (2, 2, 3))):
+    add("dice_loss", dice, [real(*scores), integers(*classes, high=scores[1])])
+    add("dice_loss", lambda x, t: dice(x, t, smooth=1.0, ignore=1),
+        [real(*scores), integers(*classes, high=scores[1])],
+        {"smooth": 1.0, "ignore_index": 1})
+    add("dice_loss", dice, [real(*scores), real(*scores, low=0.0, high=1.0)])
