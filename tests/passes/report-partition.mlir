@@ -6,8 +6,8 @@
 // partition-joint-remarks.mlir.
 // QUIET-NOT: remark
 // CHECK: module @reported attributes {tandem.partition = {
-// CHECK-SAME: repeated = [{bytes = 64 : i64, op = "tandem.exp", reason = "a kernel of the backward is expected to take it in", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
-// CHECK-SAME: saved = [{name = "matmul.0", op = "tandem.matmul", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
+// CHECK-SAME: repeated = [{bytes = 64 : i64, op = "tandem.exp", path = "", reason = "a kernel of the backward is expected to take it in", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
+// CHECK-SAME: saved = [{name = "matmul.0", op = "tandem.matmul", path = "", seconds = {{[^,]*}}, where = "{{[^"]*}}:[[#]]:[[#]]"}]
 // CHECK: func.func @joint
 // CHECK: tandem.saved = "it is large"
 module @reported {
