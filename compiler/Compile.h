@@ -110,7 +110,7 @@ struct CompileOptions {
   std::optional<double> tune;
   std::string tuneCache;        ///< a file; empty: nothing is kept
   KernelTimer *timer = nullptr; ///< outlives the compilation
-  /// Gets the time of each pass, as what follows outlives the compilation.
+  /// Gets the time of each pass. This and what follows outlive the compilation.
   mlir::TimingScope *timing = nullptr;
   /// Gets what each pass did, and slows it by counting ops.
   PassLog *passes = nullptr;

@@ -52,8 +52,7 @@ Location tandem::placeWithoutLine(StringRef file, StringRef name,
   return NameLoc::get(StringAttr::get(context, name), loc);
 }
 
-/// A file may have any name, but a place is said in one line.
-static std::string inOneLine(std::string text) {
+std::string tandem::inOneLine(std::string text) {
   for (char &c : text)
     if (!llvm::isPrint(c) && static_cast<unsigned char>(c) < 0x80)
       c = '?';

@@ -26,6 +26,9 @@ mlir::Location placeWithoutLine(llvm::StringRef file, llvm::StringRef name,
 /// alone.
 std::string whereIs(mlir::Operation *op);
 
+/// A name that may be anything, with '?' in place of control characters.
+std::string inOneLine(std::string text);
+
 /// The path of an op: the name of its location, which is the modules that it
 /// was recorded in and its own name, as "h0.attn.matmul"; empty if it has none.
 llvm::StringRef pathOf(mlir::Operation *op);

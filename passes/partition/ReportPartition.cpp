@@ -14,7 +14,6 @@
 #include "ir/Report.h"
 #include "ir/Where.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,11 +45,7 @@ static std::string placeWithoutName(Operation *op) {
 static std::string pathWithoutPlace(Operation *op) {
   if (isa<NameLoc>(op->getLoc()) && !placeOf(op->getLoc()).empty())
     return "";
-  std::string path = pathOf(op).str();
-  for (char &c : path)
-    if (!llvm::isPrint(c) && static_cast<unsigned char>(c) < 0x80)
-      c = '?';
-  return path;
+  return inOneLine(pathOf(op).str());
 }
 
 static double secondsOf(const JointCosts &costs, Operation *op) {

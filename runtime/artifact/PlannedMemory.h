@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 namespace tandem::artifact {
 
@@ -65,14 +66,23 @@ int64_t keptResults(const Program &program, IsTaken isTaken) {
   return bytes;
 }
 
-/// The same of a step: of `step`, else of `forward` and `backward`.
-inline int64_t scratchOfStep(const Manifest &manifest) {
+/// The programs that one step calls: `step`, else `forward` and `backward`;
+/// none where it has not both of these.
+inline std::vector<const Program *> programsOfStep(const Manifest &manifest) {
   if (const Program *step = manifest.findProgram("step"))
-    return scratchOfThread(manifest, *step);
+    return {step};
+  const Program *forward = manifest.findProgram("forward"),
+                *backward = manifest.findProgram("backward");
+  if (forward && backward)
+    return {forward, backward};
+  return {};
+}
+
+/// The bytes that one thread needs for the kernels of a step.
+inline int64_t scratchOfStep(const Manifest &manifest) {
   int64_t bytes = 0;
-  for (const char *name : {"forward", "backward"})
-    if (const Program *program = manifest.findProgram(name))
-      bytes = std::max(bytes, scratchOfThread(manifest, *program));
+  for (const Program *program : programsOfStep(manifest))
+    bytes = std::max(bytes, scratchOfThread(manifest, *program));
   return bytes;
 }
 

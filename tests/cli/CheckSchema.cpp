@@ -57,12 +57,14 @@ static bool check(const valijson::Schema &schema, const char *path) {
 }
 
 int main(int argc, char **argv) try {
+  if (argc < 3)
+    throw std::runtime_error("expected SCHEMA and a FILE");
   json text = read(argv[1]);
   close(text);
   valijson::Schema schema;
   valijson::SchemaParser parser;
   parser.populateSchema(Adapter(text), schema);
-  bool isRight = argc > 2;
+  bool isRight = true;
   for (int i = 2; i < argc; ++i)
     isRight &= check(schema, argv[i]);
   return isRight ? 0 : 1;

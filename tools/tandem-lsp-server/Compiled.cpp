@@ -201,7 +201,7 @@ private:
               << one->getString("reason").value_or("");
     }
     if (auto seconds = saved.getNumber("seconds"))
-      out << "; its op alone would take " << withUnit(*seconds);
+      out << "; making it again would take " << withUnit(*seconds);
     out << "\n";
   }
 

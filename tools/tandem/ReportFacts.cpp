@@ -125,16 +125,13 @@ static ProgramCost costOf(const am::Program &program,
 
 std::optional<double> commands::predictedStep(const am::Manifest &manifest) {
   TypicalMachine machine(manifest.target);
-  auto secondsOf = [&](const am::Program &program) {
-    return costOf(program, manifest, machine).seconds;
-  };
-  if (const am::Program *step = manifest.findProgram("step"))
-    return secondsOf(*step);
-  const am::Program *forward = manifest.findProgram("forward"),
-                    *backward = manifest.findProgram("backward");
-  if (!forward || !backward)
+  auto programs = am::programsOfStep(manifest);
+  if (programs.empty())
     return std::nullopt;
-  return secondsOf(*forward) + secondsOf(*backward);
+  double seconds = 0;
+  for (const am::Program *program : programs)
+    seconds += costOf(*program, manifest, machine).seconds;
+  return seconds;
 }
 
 static Json programsOf(const am::Manifest &manifest,
@@ -172,23 +169,13 @@ static int64_t elementsOf(const am::Manifest &manifest, am::Role role,
   return sum;
 }
 
-/// The peak of a step in each size; of one size the whole artifact's.
-static Json peaksOf(const am::Manifest &manifest) {
-  Json list = Json::array();
-  size_t count = std::max<size_t>(manifest.sizes.size(), 1);
-  for (size_t i = 0; i < count; ++i) {
-    const am::Manifest one = am::ofSize(manifest, i);
-    list.push_back(one.stepMemory ? Json(one.stepMemory->peak()) : Json());
-  }
-  return list;
-}
-
-/// What each thread has beside it, in each size.
-static Json scratchesOf(const am::Manifest &manifest) {
+/// What `get` says of each size; of one size of the whole artifact.
+template <typename Get>
+static Json ofSizes(const am::Manifest &manifest, Get get) {
   Json list = Json::array();
   size_t count = std::max<size_t>(manifest.sizes.size(), 1);
   for (size_t i = 0; i < count; ++i)
-    list.push_back(am::scratchOfStep(am::ofSize(manifest, i)));
+    list.push_back(get(am::ofSize(manifest, i)));
   return list;
 }
 
@@ -223,8 +210,13 @@ Result<Json> commands::reportFacts(const am::ArtifactReader &reader,
     summaries.push_back(
         {{"parameters", elementsOf(manifest, am::Role::Param, false)},
          {"trained", elementsOf(manifest, am::Role::Param, true)},
-         {"peaks", peaksOf(manifest)},
-         {"thread_bytes", scratchesOf(manifest)},
+         {"peaks", ofSizes(manifest,
+                           [](const am::Manifest &one) {
+                             return one.stepMemory
+                                        ? Json(one.stepMemory->peak())
+                                        : Json();
+                           })},
+         {"thread_bytes", ofSizes(manifest, am::scratchOfStep)},
          {"machine", machine.json()},
          {"programs", programsOf(manifest, machine)},
          {"kernels", kernelsOf(manifest, machine)}});
