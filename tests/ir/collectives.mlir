@@ -64,6 +64,26 @@ module attributes {tandem.mesh = 4} {}
 
 // -----
 
+// expected-error @+1 {{expected 'tandem.bucket_bytes' to be an i64 from 4 to 1073741824, but got 3 : i64}}
+module attributes {tandem.bucket_bytes = 3 : i64, tandem.mesh = #tandem.mesh<data = 2>} {}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.bucket_bytes' to be an i64 from 4 to 1073741824, but got 1073741825 : i64}}
+module attributes {tandem.bucket_bytes = 1073741825 : i64, tandem.mesh = #tandem.mesh<data = 2>} {}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.bucket_bytes' to be an i64 from 4 to 1073741824, but got 4096 : i32}}
+module attributes {tandem.bucket_bytes = 4096 : i32, tandem.mesh = #tandem.mesh<data = 2>} {}
+
+// -----
+
+// expected-error @+1 {{expected 'tandem.bucket_bytes' to be an i64 from 4 to 1073741824, but got "1 MiB"}}
+module attributes {tandem.bucket_bytes = "1 MiB", tandem.mesh = #tandem.mesh<data = 2>} {}
+
+// -----
+
 // expected-error @+1 {{'tandem.local' belongs on a function}}
 module attributes {tandem.local} {}
 
