@@ -18,6 +18,7 @@
 #include "passes/partition/LossScaleSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/partition/optimizers/Schedules.h"
+#include "passes/precision/Fp8Spec.h"
 #include "passes/shard/ParallelSpec.h"
 #include "passes/target/Target.h"
 #include "runtime/artifact/NearestName.h"
@@ -148,6 +149,26 @@ static void checkUpdate(const CompileOptions &options,
         "--ema and --swa need --optimizer: they average what its updates give");
 }
 
+/// What `--fp8` is, and what it does not go together with.
+static void checkFp8(const CompileOptions &options,
+                     std::vector<std::string> &wrong) {
+  if (options.fp8.empty())
+    return;
+  if (std::string error; !parseFp8Spec(options.fp8, error))
+    wrong.push_back("--fp8: " + error);
+  auto refuse = [&](bool isGiven, const char *option) {
+    if (isGiven)
+      wrong.push_back("--fp8 and " + std::string(option) +
+                      " exclude each other");
+  };
+  refuse(options.order != 1, "--order=2");
+  refuse(!options.mesh.empty(), "--mesh");
+  refuse(llvm::any_of(
+             options.precision,
+             [](StringRef rule) { return rule.starts_with("backward:"); }),
+         "--precision=backward");
+}
+
 Status tandem::checkOptions(const CompileOptions &options) {
   std::vector<std::string> wrong;
   if (!options.partition.empty() && options.partition != "min-cut" &&
@@ -204,6 +225,7 @@ Status tandem::checkOptions(const CompileOptions &options) {
   if (std::string error;
       !options.lora.empty() && !parseLoraSpec(options.lora, error))
     wrong.push_back("--lora: " + error);
+  checkFp8(options, wrong);
   if (options.cubin != "no")
     if (auto targets = targetsOf(options))
       if (llvm::any_of(*targets, [](auto &t) { return kindOf(t) == "cuda"; }))
@@ -270,6 +292,7 @@ template <typename Visit> static void visitPhaseOptions(Visit visit) {
   visit("joint", "--batch-norm", &O::batchNorm);
   visit("joint", "--lora", &O::lora);
   visit("joint", "--amp", &O::amp);
+  visit("joint", "--fp8", &O::fp8);
   visit("joint", "--precision", &O::precision);
   visit("optimize", "--mesh", &O::mesh);
   visit("optimize", "--parallel", &O::parallel);

@@ -46,6 +46,9 @@ struct CompileOptions {
   std::string optimizer; ///< `adamw:lr=1e-3,weight_decay=0.1`; empty: none
   /// Mixed precision: `bf16` or `f16`; empty: none.
   std::string amp;
+  /// The weights whose products are of f8 values: `.*attn.*:margin=1`
+  /// (passes/precision/Fp8Spec.h); empty: none.
+  std::string fp8;
   /// Types of ops by their paths, and of the backward: `REGEX:f32`,
   /// `backward:f32`.
   std::vector<std::string> precision;

@@ -1,4 +1,4 @@
-//===- Precision.cpp - --amp and --precision ------------------------------===//
+//===- Precision.cpp - --amp, --fp8 and --precision -----------------------===//
 #include "compiler/Precision.h"
 #include "compiler/TagPaths.h"
 #include "ir/Autocast.h"
@@ -83,6 +83,8 @@ Status tandem::stampPrecision(ModuleOp module, const CompileOptions &options) {
   MLIRContext *context = module.getContext();
   if (!options.amp.empty())
     module->setAttr(kAmpAttr, TypeAttr::get(typeOf(options.amp, context)));
+  if (!options.fp8.empty())
+    module->setAttr(kFp8Attr, StringAttr::get(context, options.fp8));
   for (const std::string &text : options.precision) {
     if (Status s = checkPrecisionRule(text); !s)
       return s;

@@ -1,4 +1,4 @@
-//===- Precision.h - --amp and --precision --------------------------------===//
+//===- Precision.h - --amp, --fp8 and --precision -------------------------===//
 //
 // What they say stands in the module (ir/Autocast.h) from its first phase on;
 // passes/precision acts on it.
@@ -17,7 +17,7 @@ Status checkAmp(const CompileOptions &options);
 /// Checks an element of `options.precision`: `backward:TYPE` or `REGEX:TYPE`.
 Status checkPrecisionRule(std::string_view rule);
 
-/// Puts both into a module before `joint`. An expression that matches the path
+/// Puts them into a module before `joint`. An expression that matches the path
 /// of no op that computes floats is an error; of several that match an op, the
 /// last one counts.
 Status stampPrecision(mlir::ModuleOp module, const CompileOptions &options);

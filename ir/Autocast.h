@@ -12,6 +12,9 @@ namespace tandem {
 
 /// On the module: the low type of its ops of f32, bf16 or f16.
 inline constexpr llvm::StringLiteral kAmpAttr = "tandem.amp";
+/// On the module: the weights whose products are of f8 values,
+/// `.*attn.*:margin=1` (passes/precision/Fp8Spec.h).
+inline constexpr llvm::StringLiteral kFp8Attr = "tandem.fp8";
 /// On an op: the same, of the region that it was recorded in; f32 where that
 /// switches mixed precision off.
 inline constexpr llvm::StringLiteral kAutocastAttr = "tandem.autocast";

@@ -234,8 +234,9 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
       name == kLossScaleAttr || name == kLrScheduleAttr || name == kEmaAttr ||
-      name == kSwaAttr || name == kLoraAttr || name == kFirstOrderAttr ||
-      name == kPartOfAttr || name == kGraphDigestAttr)
+      name == kSwaAttr || name == kLoraAttr || name == kFp8Attr ||
+      name == kFirstOrderAttr || name == kPartOfAttr ||
+      name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))

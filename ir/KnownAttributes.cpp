@@ -36,6 +36,7 @@ static constexpr OfDialect ofDialect[] = {
     {kEmaAttr, AttributePlace::Module},
     {kLoraAttr, AttributePlace::Module},
     {kAmpAttr, AttributePlace::Module},
+    {kFp8Attr, AttributePlace::Module},
     {kBackwardTypeAttr, AttributePlace::Module},
     {kPrepareAttr, AttributePlace::Module},
     {kTargetAttr, AttributePlace::Module},

@@ -132,6 +132,19 @@ def AddAdapters : ModulePass<"tandem-add-adapters"> {
   }];
 }
 
+def QuantizeProducts : ModulePass<"tandem-quantize-products"> {
+  let summary = "Multiplies weights in f8, scaled by what earlier calls saw";
+  let description = [{
+    Of the weights that the module's `tandem.fp8` names, the right factors of
+    products: each product becomes a `tandem.custom_vjp` whose factors are
+    rounded to f8E4M3FN, and the gradient of its result to f8E5M2, behind a scale
+    that follows from a history of largest magnitudes. The histories are states
+    behind the other arguments, `fp8.x:W` and `fp8.w:W`, which the forward writes,
+    and `fp8.grad:W`, which the backward writes; of the second product of one
+    weight they are called `fp8.x.1:W` and so on.
+  }];
+}
+
 def ApplyAutocast : ModulePass<"tandem-apply-autocast"> {
   let summary = "Writes mixed precision out, as casts and ops of the low type";
   let description = [{

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/adapters/LoraSpec.h"
+#include "passes/common/WeightProducts.h"
 
 #include "ir/Expr.h"
 #include "ir/Keys.h"
@@ -30,19 +31,6 @@ using namespace tandem;
 
 namespace {
 
-/// A product of which a weight is the right factor.
-struct Product {
-  Operation *op;
-  bool isTransposed; ///< the weight as it lies is [in, out]
-};
-
-/// A weight, and all that reads it.
-struct Target {
-  BlockArgument weight;
-  RoleAttr role;
-  SmallVector<Product> products;
-};
-
 class AdapterBuilder {
 public:
   AdapterBuilder(func::FuncOp graph, LoraSpec spec)
@@ -51,10 +39,6 @@ public:
   LogicalResult run();
 
 private:
-  /// The products of `weight`; none, and `reader` is set, if something else
-  /// reads it, too.
-  SmallVector<Product> productsOf(Value weight, bool isTransposed,
-                                  Operation *&reader);
   LogicalResult findTargets();
   bool isWhole(RoleAttr role) const {
     return role.getKind() == RoleKind::Param && !spec.whole.empty() &&
@@ -67,56 +51,28 @@ private:
   Value addParam(const std::string &name, ArrayRef<int64_t> shape, Type element,
                  DictionaryAttr init, bool isTrained, Location loc);
   DictionaryAttr constant(double value);
-  LogicalResult adapt(const Target &target);
+  LogicalResult adapt(const Weight &target);
 
   func::FuncOp graph;
   LoraSpec spec;
   OpBuilder builder;
-  SmallVector<Target> targets;
+  SmallVector<Weight> targets;
 };
 
 } // namespace
-
-SmallVector<Product> AdapterBuilder::productsOf(Value weight, bool isTransposed,
-                                                Operation *&reader) {
-  SmallVector<Product> products;
-  for (OpOperand &use : weight.getUses()) {
-    Operation *op = use.getOwner();
-    auto matmul = dyn_cast<MatmulOp>(op);
-    if (isa<LinearOp>(op) && use.getOperandNumber() == 1) {
-      products.push_back({op, isTransposed});
-    } else if (matmul && use.getOperandNumber() == 1 &&
-               !matmul.getTransposeLhs()) {
-      products.push_back({op, isTransposed == matmul.getTransposeRhs()});
-    } else if (auto permute = dyn_cast<PermuteOp>(op);
-               permute && permute.getPermutation() == ArrayRef<int64_t>{1, 0}) {
-      products.append(productsOf(permute, !isTransposed, reader));
-    } else {
-      reader = op;
-    }
-  }
-  return products;
-}
 
 LogicalResult AdapterBuilder::findTargets() {
   llvm::Regex expression(spec.weights);
   std::string known;
   bool isWrong = false;
-  for (BlockArgument argument : graph.getArguments()) {
-    RoleAttr role = roleOfArgument(graph, argument.getArgNumber());
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (role.getKind() != RoleKind::Param || !type || type.getRank() != 2 ||
-        !isa<FloatType>(type.getElementType()) || isWhole(role))
+  for (Weight &weight : weightsOfProducts(graph)) {
+    if (isWhole(weight.role))
       continue;
-    Operation *reader = nullptr;
-    Target target{argument, role, productsOf(argument, false, reader)};
-    if (target.products.empty())
-      continue;
-    StringRef name = role.getName().getValue();
+    StringRef name = weight.role.getName().getValue();
     known += (known.empty() ? "'" : ", '") + name.str() + "'";
     if (!expression.match(name))
       continue;
-    if (reader) {
+    if (Operation *reader = weight.otherReader) {
       isWrong = true;
       mlir::emitError(reader->getLoc())
           << "'" << name << "' is read by '" << reader->getName()
@@ -124,7 +80,7 @@ LogicalResult AdapterBuilder::findTargets() {
              "expected --lora to leave it out";
       continue;
     }
-    targets.push_back(target);
+    targets.push_back(std::move(weight));
   }
   if (targets.empty() && !isWrong)
     return graph.emitError()
@@ -154,12 +110,12 @@ Value AdapterBuilder::addParam(const std::string &name, ArrayRef<int64_t> shape,
   return graph.getArgument(index);
 }
 
-LogicalResult AdapterBuilder::adapt(const Target &target) {
-  auto type = cast<RankedTensorType>(target.weight.getType());
+LogicalResult AdapterBuilder::adapt(const Weight &target) {
+  auto type = cast<RankedTensorType>(target.argument.getType());
   Type element = type.getElementType();
-  Location loc = target.weight.getLoc();
+  Location loc = target.argument.getLoc();
   bool isTransposed = target.products.front().isTransposed;
-  for (const Product &product : target.products)
+  for (const WeightProduct &product : target.products)
     if (product.isTransposed != isTransposed)
       return product.op->emitError()
              << "'" << target.role.getName().getValue()
@@ -183,7 +139,7 @@ LogicalResult AdapterBuilder::adapt(const Target &target) {
                      loc),
         scale = addParam(names.scale, {}, element,
                          constant(spec.alpha / double(spec.rank)), false, loc);
-  for (const Product &product : target.products) {
+  for (const WeightProduct &product : target.products) {
     Operation *op = product.op;
     builder.setInsertionPointAfter(op);
     Operation *first = LinearOp::create(
@@ -239,7 +195,7 @@ LogicalResult AdapterBuilder::freezeTheRest() {
 LogicalResult AdapterBuilder::run() {
   if (failed(findTargets()) || failed(freezeTheRest()))
     return failure();
-  for (const Target &target : targets)
+  for (const Weight &target : targets)
     if (failed(adapt(target)))
       return failure();
   return success();

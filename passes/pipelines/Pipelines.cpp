@@ -54,6 +54,8 @@ void tandem::buildJointPipeline(OpPassManager &passes,
     passes.addPass(createCheckRandom());
   // Before all that depends on what is trained.
   passes.addPass(createAddAdapters());
+  // Adapters are products, too; and what it makes is no longer low or high.
+  passes.addPass(createQuantizeProducts());
   passes.addPass(createRecordRanges());
   // Each stage is differentiated by itself, between what comes and what goes.
   // Data is checked against the inputs of the whole model: behind their ranges.

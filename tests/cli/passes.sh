@@ -32,7 +32,7 @@ same end.mlir phases/digits_mlp.03.joint.mlir || fail 'the end of a phase'
 # A dump within a phase stops again, at a pass, a phase, and within it.
 expect 0 '' "$tandem" compile "$model" --stop-after=fuse-composites -o c.mlir \
   "${with[@]}"
-expect 0 '^module.*after = "differentiate", number = 11' "$tandem" compile \
+expect 0 '^module.*after = "differentiate", number = 12' "$tandem" compile \
   c.mlir --stop-after=differentiate
 expect 0 '' "$tandem" compile c.mlir --stop-after=joint -o d.mlir
 same d.mlir phases/digits_mlp.03.joint.mlir || fail 'the rest of a phase'
@@ -86,7 +86,7 @@ expect 0 'wrote the modules that passes changed' "$tandem" compile "$model" \
 cmp a.tdm b.tdm || fail '--dump-passes changes the artifact'
 ls passes/digits_mlp.03.joint.*.expand-grads.mlir >/dev/null 2>&1 &&
   fail 'a pass that changed nothing has a dump'
-for file in passes/digits_mlp.03.joint.06.build-evaluate.mlir \
+for file in passes/digits_mlp.03.joint.07.build-evaluate.mlir \
   passes/digits_mlp.04.optimize.0*.simplify.mlir \
   passes/digits_mlp.06.plan.*.form-kernels.mlir \
   passes/digits_mlp.07.lower.*.deduplicate-kernels.mlir \
@@ -158,7 +158,7 @@ grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 [ -e r.mlir ] && fail "a model's error has a reproducer"
 
 # Help lists them, and shells complete them.
-expect 0 'joint: enter-phase, check-random, add-adapters, record-ranges, take-stage,' "$tandem" help passes
+expect 0 'joint: enter-phase, check-random, add-adapters, quantize-products,' "$tandem" help passes
 { grep -q '^lower (cpu): enter-phase, lower-collectives, outline-regions,' <<<"$out" &&
   grep -q '^lower (cuda): enter-phase, lower-collectives, lower-host-copies,' <<<"$out"; } ||
   fail "passes of one target are not named so: $out"

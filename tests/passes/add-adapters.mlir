@@ -80,3 +80,19 @@ module attributes {tandem.lora = "w:rank=0"} {
     return %x : tensor<f32>
   }
 }
+
+// -----
+
+// A weight that is repeated for each batch of a product is one of a product.
+// CHECK-LABEL: func.func @graph
+// CHECK: %[[Y:.*]] = tandem.matmul
+// CHECK: tandem.linear %{{.*}} : (tensor<2x4x6xf32>, tensor<2x6xf32>) -> tensor<2x4x2xf32>
+module attributes {tandem.lora = "w:rank=2"} {
+  func.func @graph(%x: tensor<2x4x6xf32> {tandem.role = #tandem.role<input "x">},
+                   %w: tensor<6x3xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
+      -> (tensor<2x4x3xf32> {tandem.role = #tandem.role<output "y">}) {
+    %b = tandem.broadcast %w to [2, 6, 3] along [1, 2] : tensor<6x3xf32> -> tensor<2x6x3xf32>
+    %y = tandem.matmul %x, %b : tensor<2x4x6xf32>, tensor<2x6x3xf32> -> tensor<2x4x3xf32>
+    return %y : tensor<2x4x3xf32>
+  }
+}

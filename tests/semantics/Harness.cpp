@@ -133,7 +133,8 @@ static std::string artifactOf(const Source &source, bool isTraced,
       capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
       options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
       options.lossScale + "\n" + options.target + "\n" + options.lrSchedule +
-      "\n" + options.amp + "\n" + options.lora + "\n" + options.mixup + "\n" +
+      "\n" + options.amp + "\n" + options.fp8 + "\n" + options.lora + "\n" +
+      options.freeze + "\n" + options.mixup + "\n" +
       llvm::join(options.inputs, "\n") + "\n" +
       llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
       options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +

@@ -418,6 +418,10 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
     return Status::unsupported(
         "--lora: gradients are compared with those of the model as it is "
         "written, which has no adapters; check it without them");
+  if (!options.fp8.empty())
+    return Status::unsupported(
+        "--fp8: gradients are compared with those of the model as it is "
+        "written, whose products are of f32; check it without them");
   Stages stages;
   auto phases = [&](CompileOptions part, const char *stop) {
     part.stopAfter = stop;

@@ -15,6 +15,7 @@
 #include "compiler/import/Losses.h"
 #include "compiler/tune/ScheduleCache.h"
 #include "ir/UserText.h"
+#include "passes/precision/Fp8Spec.h"
 #include "passes/shard/ParallelSpec.h"
 #include "tools/tandem/FlagParts.h"
 #include "tools/tandem/ScheduleTable.h"
@@ -124,6 +125,19 @@ static void declarePrecision(CompileFlags &flags, OptionTable &table) {
          "joint");
   actsIn(table,
          table
+             .text("fp8", "REGEX[:amax_history_len=N,margin=N]", options.fp8,
+                   "multiply the weights whose names the expression matches a "
+                   "part of in 8 bits: factors in f8E4M3FN and gradients in "
+                   "f8E5M2, scaled by the largest magnitude of the last N "
+                   "(1024) calls and by 2^-margin (0). No target has products "
+                   "of f8 values: they are multiplied in f32, which is slower")
+             .check(checkSpec("--fp8", parseFp8Spec))
+             .example(".*:amax_history_len=16")
+             .excludes("order=2", "its backward is not differentiated")
+             .excludes("precision=backward", "its backward says its types"),
+         "joint");
+  actsIn(table,
+         table
              .list("precision", "REGEX:TYPE|backward:TYPE", options.precision,
                    "compute ops whose path (as h0.attn.matmul, 'tandem help "
                    "paths') the expression matches a part of in f32, bf16 or "
@@ -185,6 +199,7 @@ static void declareRanks(CompileFlags &flags, OptionTable &table) {
           .check(checkSpec("--mesh", parseMeshSpec))
           .example("data=2")
           .excludes("mixup", "a rank does not have the batch's other rows")
+          .excludes("fp8", "histories are those of one process")
           .excludes("order")
           .excludes("prepare")
           .onlyWith("target", "cpu"),

@@ -8,6 +8,7 @@
 #include "ir/Autocast.h"
 #include "ir/Where.h"
 #include "passes/precision/ApplyAutocast.h"
+#include "passes/precision/QuantizeProducts.h"
 #include "passes/precision/Retyper.h"
 
 #include <cstdio>
@@ -42,15 +43,25 @@ Status commands::printTypes(const std::string &path, CompileOptions options) {
   if (modules.empty())
     return session.status();
   std::map<std::string, int> counts;
-  std::printf("%-40s %-16s %-6s %s\n", "path", "op", "type", "why");
-  auto print = [&](Operation *op, StringRef why) {
-    std::string type = typeOf(op);
+  std::printf("%-40s %-16s %-8s %s\n", "path", "op", "type", "why");
+  auto printAs = [&](Operation *op, const std::string &type, StringRef why) {
     ++counts[type];
-    std::printf("%-40s %-16s %-6s %s\n", nameOf(op).c_str(),
+    std::printf("%-40s %-16s %-8s %s\n", nameOf(op).c_str(),
                 op->getName().stripDialect().str().c_str(), type.c_str(),
                 why.str().c_str());
   };
-  if (failed(applyAutocast(*modules.front(), print)))
+  // What stands in them is one product.
+  llvm::SmallPtrSet<Operation *, 8> products;
+  auto printProduct = [&](Operation *op, Operation *made, StringRef why) {
+    products.insert(made);
+    printAs(op, "f8E4M3FN", why);
+  };
+  auto print = [&](Operation *op, StringRef why) {
+    if (!products.contains(op->getParentOp()))
+      printAs(op, typeOf(op), why);
+  };
+  if (failed(quantizeProducts(*modules.front(), printProduct)) ||
+      failed(applyAutocast(*modules.front(), print)))
     return session.status();
   std::printf("\n");
   for (const auto &[type, count] : counts)
