@@ -14,10 +14,21 @@ static bool isKind(StringRef name) {
   return name.starts_with("(") && name.ends_with(")");
 }
 
+static constexpr StringLiteral kGradient = "grad of ",
+                               kRecomputation = "recompute of ",
+                               kUpdate = "update by ";
+
+static bool isMark(StringRef name) {
+  return name.starts_with(kGradient) || name.starts_with(kRecomputation) ||
+         name.starts_with(kUpdate);
+}
+
 std::string tandem::placeOf(Location loc, bool withFolders) {
   StringRef name, kind;
   if (auto named = dyn_cast<NameLoc>(loc)) {
     name = named.getName().getValue();
+    if (isMark(name))
+      return "";
     loc = named.getChildLoc();
     if (auto inner = dyn_cast<NameLoc>(loc);
         inner && isKind(inner.getName().getValue())) {
@@ -69,18 +80,60 @@ std::string tandem::whereIs(Operation *op) {
   });
   if (!place.empty())
     return inOneLine(text + " at " + place);
-  if (auto named = dyn_cast<NameLoc>(op->getLoc()))
-    return inOneLine((text + " at '" + named.getName().getValue() + "'").str());
+  if (StringRef path = pathOf(op); !path.empty())
+    return inOneLine((text + " at '" + path + "'").str());
   return text;
 }
 
-StringRef tandem::pathOf(Operation *op) {
-  Location loc = op->getLoc();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    if (!fused.getLocations().empty())
-      loc = fused.getLocations().front();
-  auto named = dyn_cast<NameLoc>(loc);
-  return named ? named.getName().getValue() : StringRef();
+StringRef tandem::pathOf(Location loc) {
+  StringRef path;
+  loc->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    StringRef name = named ? named.getName().getValue() : StringRef();
+    if (name.empty() || isMark(name) || isKind(name))
+      return WalkResult::advance();
+    path = name;
+    return WalkResult::interrupt();
+  });
+  return path;
+}
+
+StringRef tandem::pathOf(Operation *op) { return pathOf(op->getLoc()); }
+
+//===----------------------------------------------------------------------===//
+// Marks
+//===----------------------------------------------------------------------===//
+
+static Location marked(StringRef mark, StringRef name, Location loc) {
+  return NameLoc::get(StringAttr::get(loc.getContext(), mark + name), loc);
+}
+
+Location tandem::gradientOf(StringRef name, Location loc) {
+  return marked(kGradient, name, loc);
+}
+
+Location tandem::recomputationOf(StringRef name, Location loc) {
+  return marked(kRecomputation, name, loc);
+}
+
+Location tandem::updateBy(StringRef name, Location loc) {
+  return marked(kUpdate, name, loc);
+}
+
+Marks::Marks(Location loc) {
+  loc->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    StringRef name = named ? named.getName().getValue() : StringRef();
+    if (!isMark(name))
+      return WalkResult::advance();
+    if (pass.empty())
+      pass = name.starts_with(kGradient)        ? "backward"
+             : name.starts_with(kRecomputation) ? "recompute"
+                                                : "update";
+    if (name.consume_front(kGradient) && gradientOf.empty())
+      gradientOf = name.split(' ').first;
+    return WalkResult::advance();
+  });
 }
 
 std::string tandem::nameOfArgument(RoleAttr role, unsigned index) {

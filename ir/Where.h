@@ -22,16 +22,38 @@ mlir::Location placeWithoutLine(llvm::StringRef file, llvm::StringRef name,
 
 /// "'tandem.write' at model.mlir:7:5": the file without its folders, so that
 /// the text is the same wherever the model lies. Behind a custom_vjp stands its
-/// own name. Without a place in a file, the name of the location, or the op
-/// alone.
+/// own name. Without a place in a file, the op's path, or the op alone.
 std::string whereIs(mlir::Operation *op);
 
 /// A name that may be anything, with '?' in place of control characters.
 std::string inOneLine(std::string text);
 
-/// The path of an op: the name of its location, which is the modules that it
-/// was recorded in and its own name, as "h0.attn.matmul"; empty if it has none.
+/// The path of an op: the modules that it was recorded in and its own name, as
+/// "h0.attn.matmul", or the name of its node in a file without lines; empty if
+/// it has none. It is the first name of the location that is no mark. A
+/// gradient has the path of the op whose gradient it is.
+llvm::StringRef pathOf(mlir::Location loc);
 llvm::StringRef pathOf(mlir::Operation *op);
+
+//===----------------------------------------------------------------------===//
+// Marks: names of a location that say what an op is for
+//===----------------------------------------------------------------------===//
+
+/// `loc` of an op that computes a gradient of the op `name` there.
+mlir::Location gradientOf(llvm::StringRef name, mlir::Location loc);
+/// `loc` of the op `name` that the backward runs again.
+mlir::Location recomputationOf(llvm::StringRef name, mlir::Location loc);
+/// `loc` of an op of an update in a step; `name` is that of the program.
+mlir::Location updateBy(llvm::StringRef name, mlir::Location loc);
+
+/// What the marks of a location say.
+struct Marks {
+  /// Of the outermost one: "backward" of a gradient, "recompute" and "update"
+  /// of the others; empty without one.
+  llvm::StringRef pass;
+  llvm::StringRef gradientOf; ///< the op's name; empty if it is no gradient
+  explicit Marks(mlir::Location loc);
+};
 
 /// "'input "x"' (argument #0)" and "'output "o"' (result #0)".
 std::string nameOfArgument(RoleAttr role, unsigned index);

@@ -5,6 +5,7 @@
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
 #include "ir/Signature.h"
+#include "ir/Where.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -326,8 +327,7 @@ LogicalResult GradientEngine::build(bool allowsEffects) {
         }))
       continue;
     StringRef name = op->getName().stripDialect();
-    Location loc =
-        NameLoc::get(builder.getStringAttr("grad of " + name), op->getLoc());
+    Location loc = gradientOf(name, op->getLoc());
     Operation *last = end->getPrevNode();
     if (givesZeros(op)) {
       setZeros(builder, loc, op);

@@ -19,6 +19,7 @@
 #include "ir/Sharding.h"
 #include "ir/Signature.h"
 #include "ir/UpdateAttributes.h"
+#include "ir/Where.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -53,8 +54,9 @@ public:
   /// Where `program` has a dimension more for a gradient, one part for each
   /// rank: defines it as this rank's part of the sum that ends its computation.
   void takeParts(func::FuncOp program);
-  /// Copies the ops of `program`, with `pass` as their tag. An argument that is
-  /// not known is undefined, and all that depends on it is left out. With
+  /// Copies the ops of `program`, with `pass` as their tag; without one they
+  /// are of an update, and their locations say so. An argument that is not
+  /// known is undefined, and all that depends on it is left out. With
   /// `findsWrites` the program finds in all arguments what was written before
   /// it, else only in those that say so.
   void inlineBody(func::FuncOp program, bool findsWrites, StringRef pass = {});
@@ -111,6 +113,8 @@ void Inliner::inlineBody(func::FuncOp program, bool findsWrites,
       Operation *made = builder.clone(op, map);
       if (!pass.empty())
         made->setAttr(kPassAttr, builder.getStringAttr(pass));
+      else
+        made->setLoc(updateBy(program.getName(), op.getLoc()));
     }
   }
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {

@@ -5,6 +5,7 @@
 
 #include "ir/PartitionMarks.h"
 #include "ir/Sharding.h"
+#include "ir/Where.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,7 +21,7 @@ class Copier {
 public:
   Copier(OpBuilder &builder) : builder(builder) {}
 
-  void copy(Operation *op) {
+  Operation *copy(Operation *op) {
     Operation *made = builder.clone(*op, map);
     // Which pass an op belongs to is now said by where it stands.
     made->removeAttr(kPassAttr);
@@ -28,6 +29,7 @@ public:
     made->removeAttr(kSavedAttr);
     made->removeAttr(kPreparedAttr);
     dropTags(made);
+    return made;
   }
 
   OpBuilder &builder;
@@ -274,8 +276,11 @@ func::FuncOp tandem::buildBackward(const JointView &view,
   builder.setInsertionPointToStart(&backward.getBody().front());
   Copier copier(builder);
   copier.map.map(sources, backward.getArguments());
-  for (Operation *op : ops)
-    copier.copy(op);
+  for (Operation *op : ops) {
+    Operation *made = copier.copy(op);
+    if (isRepeated(op))
+      made->setLoc(recomputationOf(op->getName().stripDialect(), op->getLoc()));
+  }
   SmallVector<Value> returned;
   for (Value value : view.backwardResults)
     returned.push_back(copier.map.lookup(value));

@@ -77,7 +77,7 @@ bool isRepeated(mlir::Operation *op);
 
 /// Builds a backward in front of the joint: the arguments that it needs, what
 /// is saved, the cotangents, what it finds in arguments; the gradients, what it
-/// writes.
+/// writes. The locations of its repeated ops say so (ir/Where.h).
 mlir::func::FuncOp buildBackward(const JointView &view,
                                  const SavedValues &saved,
                                  const SavedNames &names);

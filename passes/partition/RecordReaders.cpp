@@ -24,9 +24,8 @@ using namespace tandem;
 /// The op of the model for which `reader` reads what it reads, and its place.
 static std::string readerIs(Operation *reader) {
   std::string text = whereIs(reader);
-  auto named = dyn_cast<NameLoc>(reader->getLoc());
-  StringRef name = named ? named.getName().getValue() : "";
-  if (!name.consume_front("grad of "))
+  StringRef name = Marks(reader->getLoc()).gradientOf;
+  if (name.empty())
     return text;
   size_t own = reader->getName().getStringRef().size() + 2;
   return "'tandem." + name.str() + "'" + text.substr(own);

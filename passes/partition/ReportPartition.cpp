@@ -40,11 +40,7 @@ static std::string placeWithoutName(Operation *op) {
   return StringRef(text).split("' at ").second.str();
 }
 
-/// The modules and the name of an op, in one line; empty where that is a node's
-/// name in a file, which its place has.
-static std::string pathWithoutPlace(Operation *op) {
-  if (isa<NameLoc>(op->getLoc()) && !placeOf(op->getLoc()).empty())
-    return "";
+static std::string pathInOneLine(Operation *op) {
   return inOneLine(pathOf(op).str());
 }
 
@@ -122,14 +118,14 @@ static void report(ModuleOp module, const JointView &view,
     kept.push_back(b.getDictionaryAttr(
         {text(key::kName, names.of(value)),
          text(key::kOp, op ? op->getName().getStringRef() : ""),
-         text(key::kPath, op ? pathWithoutPlace(op) : ""),
+         text(key::kPath, op ? pathInOneLine(op) : ""),
          text(key::kWhere, op ? placeWithoutName(op) : ""),
          seconds(made.seconds(value))}));
   }
   for (Operation *op : repeated)
     again.push_back(b.getDictionaryAttr(
         {text(key::kOp, op->getName().getStringRef()),
-         text(key::kPath, pathWithoutPlace(op)),
+         text(key::kPath, pathInOneLine(op)),
          text(key::kWhere, placeWithoutName(op)),
          text(key::kReason, reasonFor(view, made.costs, op)),
          seconds(secondsOf(made.costs, op)),

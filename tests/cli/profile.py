@@ -2,6 +2,7 @@
 
   profile.py facts PROFILE         sums agree, and each launch is of one kernel
   profile.py places PROFILE        modules and lines are sums over launches
+  profile.py passes PROFILE PASS... these passes have launches, and no other
   profile.py flame PICTURE PROFILE the boxes at the bottom are the launches
   profile.py page PAGE PROFILE     the report has the same facts
   profile.py same PROFILE OTHER    both are of the same kernels
@@ -23,7 +24,7 @@ def spread(one):
 
 
 def facts(profile):
-    assert profile["kind"] == "profile" and profile["version"] == 1
+    assert profile["kind"] == "profile" and profile["version"] == 2
     spread(profile["seconds"])
     spread(profile["unwatched_seconds"])
     near(profile["overhead"],
@@ -76,13 +77,31 @@ def places(profile):
         for one in profile[table]:
             mine = [launch for launch in profile["launches"]
                     if launch.get(key, "") == one[key]]
-            for field, isGradient in (("forward_seconds", False),
-                                      ("gradient_seconds", True)):
+            for field, kind in (("forward_seconds", "forward"),
+                                ("recompute_seconds", "recompute"),
+                                ("gradient_seconds", "backward"),
+                                ("update_seconds", "update")):
                 near(one[field],
                      sum(launch["seconds"]["median"] for launch in mine
-                         if ("gradient_of" in launch) == isGradient))
+                         if launch["pass"] == kind))
     assert len(profile["lines"]) > 3
     assert any(line["gradient_seconds"] > 0 for line in profile["lines"])
+    whole = sum(launch["seconds"]["median"] for launch in profile["launches"])
+    for one in profile["passes"]:
+        mine = [launch["seconds"]["median"] for launch in profile["launches"]
+                if launch["pass"] == one["pass"]]
+        assert len(mine) == one["launches"], one
+        near(one["seconds"], sum(mine))
+        near(one["share"], sum(mine) / whole)
+    near(1, sum(one["share"] for one in profile["passes"]))
+    for launch in profile["launches"]:
+        assert launch["pass"] == "backward" or "gradient_of" not in launch
+
+
+def passes(profile, *wanted):
+    """Its launches are of these passes, in this order."""
+    assert [one["pass"] for one in profile["passes"]] == list(wanted), (
+        profile["passes"])
 
 
 def flame(picture, profile):
@@ -99,7 +118,7 @@ def flame(picture, profile):
             for at in kernel["launches"])
         if width > 10:
             assert abs(boxes[kernel["kernel"]] - width) < 0.01 * width + 1
-    assert abs(boxes["step"] - 1200) < 1 and "gradients" in boxes
+    assert abs(boxes["step"] - 1200) < 1 and "backward" in boxes
 
 
 def page(text, profile):
@@ -123,9 +142,9 @@ def emulated(profile):
 
 def main():
     command, *files = sys.argv[1:]
-    arguments = [file if file.endswith(".svg") else
-                 open(file).read() if file.endswith(".html") else
-                 json.load(open(file)) for file in files]
+    arguments = [open(file).read() if file.endswith(".html") else
+                 json.load(open(file)) if file.endswith(".json") else
+                 file for file in files]
     globals()[command](*arguments)
 
 

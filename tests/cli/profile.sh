@@ -17,6 +17,8 @@ expect 0 '' "$tandem" profile "$model" --optimizer=adamw:lr=1e-3 --steps=9 \
 printf '%s\n' "$out" >m.json
 python3 "$check" facts m.json || fail 'the facts do not agree'
 python3 "$check" places m.json || fail 'the places do not agree'
+python3 "$check" passes m.json forward backward update ||
+  fail 'the passes are others'
 python3 "$check" flame f.svg m.json || fail 'the flame graph is wrong'
 
 expect 0 '^[12] lines, 0 arrows' python3 "$(dirname "$check")/trace.py" t.json
@@ -34,6 +36,32 @@ if [ -n "$browser" ]; then
   grep -q 'id="panel-measured"' dom || fail 'the page has no measured times'
   ! grep -q 'object HTML' dom || fail 'an element is shown as text'
 fi
+
+# What the backward runs again is no part of the forward. An update that is no
+# kernel of its own is in that of its gradient.
+cat >again.json <<'JSON'
+{"format": "tandem-graph", "version": 1, "name": "again",
+ "inputs": [{"name": "x", "type": "f32", "shape": [64, 64]}],
+ "params": [{"name": "w", "type": "f32", "shape": [64, 64], "init": {"kind": "constant", "value": 0.01}}],
+ "nodes": [
+  {"op": "module", "name": "h0", "nodes": [
+    {"op": "matmul", "inputs": ["x", "w"], "outputs": ["a"]},
+    {"op": "sin", "inputs": ["a"], "outputs": ["b"]}]},
+  {"op": "matmul", "inputs": ["b", "w"], "outputs": ["c"]},
+  {"op": "reduce_sum", "inputs": ["c"], "outputs": ["loss"], "attributes": {"dims": [0, 1]}}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+JSON
+for options in --partition=default '--recompute=^h0\.'; do
+  expect 0 '' "$tandem" profile again.json --optimizer=sgd:lr=1e-3 --steps=3 \
+    "$options" --json
+  printf '%s\n' "$out" >again-profile.json
+  again=$(grep -o recompute <<<"$options")
+  python3 "$check" passes again-profile.json forward ${again:+"$again"} \
+    backward || fail "other passes: $options"
+  python3 "$check" facts again-profile.json || fail 'the facts do not agree'
+done
+expect 0 '^recompute  *1 ' "$tandem" profile again.json --steps=3 \
+  --optimizer=sgd:lr=1e-3 '--recompute=^h0\.'
 
 # An artifact has no places; the numbers are of the same kernels.
 expect 0 '' "$tandem" compile "$model" -o a.tdm --optimizer=adamw:lr=1e-3

@@ -1,7 +1,8 @@
 // RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-build-step | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -verify-diagnostics -tandem-build-step -mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
 // Forward, backward for a cotangent of one, update; the ops say of which pass
-// they are. The loss may be an output that is a view of another one. More of it:
+// they are, and in the update their locations do. The loss may be an output that is a view of another one. More of it:
 // partition-step.mlir.
 // CHECK-LABEL: module @step
 // CHECK: func.func @step(
@@ -12,6 +13,10 @@
 // CHECK: %[[Y:.*]] = tandem.exp %[[W]] {tandem.pass = "forward"}
 // CHECK: tandem.exp %[[W]] {tandem.pass = "backward"}
 // CHECK: return %[[Y]],
+// LOC-LABEL: module @step
+// LOC: func.func @step
+// LOC: tandem.sub {{.*}} loc(#[[SUB:.*]])
+// LOC: #[[SUB]] = loc("update by update"(
 module @step attributes {tandem.optimizer = "sgd", tandem.loss = "loss"} {
   func.func @forward(%w: tensor<f32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) -> (tensor<f32> {tandem.role = #tandem.role<output "loss">}) {
     %y = tandem.exp %w : tensor<f32>

@@ -1,7 +1,9 @@
 // RUN: tandem-opt %s -split-input-file -tandem-split-joint | FileCheck %s
+// RUN: tandem-opt %s -split-input-file -tandem-split-joint -mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
 // What is marked crosses, under the name of its op, with the reason; what is
-// not is computed again from it. A hand can mark other values than a pass did.
+// not is computed again from it, and its location says so. A hand can mark
+// other values than a pass did.
 // CHECK-LABEL: module @sines
 // CHECK: func.func @forward(
 // CHECK-SAME: tensor<8xf32> {tandem.role = #tandem.role<saved "sin.0" {reason = "mine"}>})
@@ -10,6 +12,13 @@
 // CHECK-NEXT: tandem.cos %[[E]]
 // CHECK-NOT: tandem.saved
 // CHECK-NOT: @joint
+// LOC-LABEL: module @sines
+// LOC: tandem.exp {{.*}} loc(#[[EXP:.*]])
+// LOC: func.func @backward
+// LOC: tandem.exp {{.*}} loc(#[[AGAIN:.*]])
+// LOC: tandem.cos {{.*}} loc(#[[COS:.*]])
+// LOC: #[[COS]] = loc("{{[^"]*}}":
+// LOC: #[[AGAIN]] = loc("recompute of exp"(#[[EXP]]))
 module @sines {
   func.func @joint(
       %x: tensor<8xf32> {tandem.role = #tandem.role<input "x" {requires_grad}>},

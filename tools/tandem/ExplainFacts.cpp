@@ -192,6 +192,8 @@ Result<Json> Explainer::kernel(const std::string &name) {
       if (planned.contains("gradient_of"))
         place =
             "the gradient of " + textAt(planned, "gradient_of") + ", " + place;
+      else if (textAt(planned, "pass") == "recompute")
+        place = "what the backward runs again, " + place;
       if (!place.empty())
         places.insert(place);
       if (planned.contains("schedule"))

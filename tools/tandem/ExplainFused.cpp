@@ -56,8 +56,10 @@ static std::string textOf(Operation *op) {
   std::string text = op->getName().stripDialect().str();
   if (std::string place = placeIn(op->getLoc()); !place.empty())
     text += " at " + artifact::printable(place);
-  if (StringRef path = pathOf(op); !path.empty())
-    text += " (" + artifact::inQuotes(path) + ")";
+  // The place of a node has its name.
+  if (std::string path = artifact::inQuotes(pathOf(op));
+      path != "''" && !StringRef(text).contains(path))
+    text += " (" + path + ")";
   return text;
 }
 

@@ -21,8 +21,10 @@ static std::string opText(const Json &of) {
               path = textAt(of, "path");
   if (text.empty())
     return text;
-  return text + (where.empty() ? "" : " at " + where) +
-         (path.empty() ? "" : " (" + inQuotes(path) + ")");
+  text += where.empty() ? "" : " at " + where;
+  // The place of a node has its name.
+  bool isKnown = path.empty() || text.find("'" + path + "'") != text.npos;
+  return isKnown ? text : text + " (" + inQuotes(path) + ")";
 }
 
 bool Explainer::saySaved(const std::string &name, Json &facts) {
@@ -105,7 +107,8 @@ Result<Json> Explainer::whySaved(const std::string &name) {
 
 /// True if a path is that of the module, or of an op in it.
 static bool isWithin(const std::string &path, const std::string &module) {
-  return path == module || path.starts_with(module + ".");
+  return path == module || path.starts_with(module + ".") ||
+         path.starts_with(module + "/");
 }
 
 bool Explainer::sayModule(const std::string &name, Json &facts) {
@@ -165,7 +168,8 @@ static std::vector<std::string> kernelsOf(const FactsView &view, const Json &op,
       continue;
     if (planned.contains("gradient_of"))
       shared.insert(planned["launch"].get<size_t>());
-    else if (opName(planned["op"]) == opName(op["op"]) &&
+    else if (textAt(planned, "pass") == "recompute" &&
+             opName(planned["op"]) == opName(op["op"]) &&
              textAt(planned, "path") == textAt(op, "path") &&
              textAt(planned, "where") == textAt(op, "where"))
       launches.insert(planned["launch"].get<size_t>());

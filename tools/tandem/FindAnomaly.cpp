@@ -87,13 +87,11 @@ private:
                               const std::string &what) {
     std::string type;
     llvm::raw_string_ostream(type) << op->getResult(result).getType();
-    auto named = dyn_cast<NameLoc>(op->getLoc());
-    bool isGradient =
-        named && named.getName().getValue().starts_with("grad of ");
+    StringRef of = Marks(op->getLoc()).gradientOf;
     return whereIs(op) + " gave " + what + " (element " +
            std::to_string(element) + " of result " + std::to_string(result) +
            ", " + type + ")" +
-           (isGradient ? ", in the " + named.getName().getValue().str() : "");
+           (of.empty() ? "" : ", in the grad of " + of.str());
   }
 
   void made(Operation *op, size_t result, int64_t element, const char *what,

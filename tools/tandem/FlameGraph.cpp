@@ -52,7 +52,8 @@ public:
     if (room > 2)
       svg.text(x + 3, y + 14, "start", shortened(name, room));
     for (const auto &[inner, one] : frame.below) {
-      draw(inner, one, x, depth + 1, isGradient || inner == "gradients");
+      draw(inner, one, x, depth + 1,
+           isGradient || (depth == 0 && inner == "backward"));
       x += all > 0 ? kWidth * one.seconds / all : 0;
     }
   }
@@ -87,14 +88,17 @@ std::string commands::flameGraph(const Json &facts) {
   Frame root;
   for (const Json &launch : facts["launches"]) {
     double seconds = launch["seconds"]["median"];
-    std::vector<std::string> names = {
-        launch.contains("gradient_of") ? "gradients" : "forward and others"};
+    std::string pass = launch.value("pass", std::string());
+    std::vector<std::string> names = {pass.empty() ? "others" : pass};
     std::string path = launch.value("path", std::string());
     if (path.empty())
       names.push_back(launch.value("where", std::string("(no place)")));
+    // Nodes of some formats are called "/layers.3/attn/MatMul".
+    char between = path.find('/') == path.npos ? '.' : '/';
     for (size_t begin = 0; begin < path.size();) {
-      size_t end = std::min(path.find('.', begin), path.size());
-      names.push_back(path.substr(begin, end - begin));
+      size_t end = std::min(path.find(between, begin), path.size());
+      if (end > begin)
+        names.push_back(path.substr(begin, end - begin));
       begin = end + 1;
     }
     names.push_back(launch["kernel"]);

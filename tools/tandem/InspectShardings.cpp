@@ -39,11 +39,9 @@ static void printValue(const MeshAxes &mesh, func::FuncOp func, RoleAttr role,
               where.isWhole() ? "" : (" of " + whole).c_str());
 }
 
-/// "for grad of matmul": behind the op, in the outermost name of its location.
+/// "for grad of matmul": behind the op, in the name of its location.
 static std::string reasonOf(Operation *op) {
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    return name.getName().getValue().split(' ').second.str();
-  return "";
+  return pathOf(op).split(' ').second.str();
 }
 
 static void printCollective(CollectiveOpInterface op) {

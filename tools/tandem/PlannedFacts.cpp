@@ -1,10 +1,4 @@
 //===- PlannedFacts.cpp - what a plan says that an artifact does not ------===//
-//
-// The path of an op is the first name of its location that is none of a
-// gradient; the ops of a backward have "grad of matmul" around the location of
-// the op whose gradient they compute.
-//
-//===----------------------------------------------------------------------===//
 #include "tools/tandem/PlannedFacts.h"
 
 #include "ir/Ops.h"
@@ -12,41 +6,41 @@
 #include "ir/Where.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace tandem;
 using Json = nlohmann::ordered_json;
 
-namespace {
-/// Where in the model an op is from.
-struct Origin {
-  explicit Origin(Location location) {
-    location->walk([&](Location loc) {
-      if (auto name = dyn_cast<NameLoc>(loc)) {
-        StringRef text = name.getName().getValue();
-        if (text.consume_front("grad of "))
-          of = of.empty() ? text.split(' ').first.str() : of;
-        else if (path.empty() && placeOf(loc).empty())
-          path = text.str();
-      }
-      if (where.empty())
-        where = placeOf(loc, /*withFolders=*/false);
-      return WalkResult::advance();
-    });
-  }
-  /// What is not known is left out.
-  void addTo(Json &json) const {
-    if (!path.empty())
-      json["path"] = path;
-    if (!where.empty())
-      json["where"] = where;
-    if (!of.empty())
-      json["gradient_of"] = of;
-  }
+/// The pass that an op of `program` is of; empty where that is not known.
+static StringRef passOf(StringRef program, const Marks &marks) {
+  if (!marks.pass.empty())
+    return marks.pass;
+  return llvm::StringSwitch<StringRef>(program)
+      .Cases({"forward", "evaluate", "step", "accumulate"}, "forward")
+      .Case("backward", "backward")
+      .Cases({"update", "norm"}, "update")
+      .Default("");
+}
 
-  std::string path, where, of;
-};
-} // namespace
+/// Where in the model an op is from, and what for; what is not known is left
+/// out.
+static void addOrigin(Json &json, StringRef program, Location location) {
+  std::string where;
+  location->walk([&](Location inner) {
+    where = placeOf(inner, /*withFolders=*/false);
+    return where.empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  Marks marks(location);
+  auto add = [&](const char *key, StringRef text) {
+    if (!text.empty())
+      json[key] = text.str();
+  };
+  add("pass", passOf(program, marks));
+  add("path", pathOf(location));
+  add("where", where);
+  add("gradient_of", marks.gradientOf);
+}
 
 template <typename Printed> static std::string textOf(Printed printed) {
   std::string text;
@@ -68,20 +62,21 @@ static std::string typeText(Type type) {
   return text;
 }
 
-static Json opFacts(Operation &op, int64_t launch) {
+static Json opFacts(StringRef program, Operation &op, int64_t launch) {
   Json json = {{"op", op.getName().stripDialect().str()}};
   Json types = Json::array();
   for (Type type : op.getResultTypes())
     types.push_back(typeText(type));
   json["types"] = std::move(types);
-  Origin(op.getLoc()).addTo(json);
+  addOrigin(json, program, op.getLoc());
   if (launch >= 0)
     json["launch"] = launch;
   return json;
 }
 
 /// The op that says what a kernel is for: the first that is more than moving
-/// and making elements, else the first.
+/// and making elements, else the first. What the backward runs again comes
+/// behind what it is run again for.
 static Operation *mainOp(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto rankOf = [](Operation &op) {
@@ -101,17 +96,20 @@ static Operation *mainOp(KernelOp kernel) {
       return 0;
     }
   };
+  auto keyOf = [&](Operation &op) {
+    return std::pair(rankOf(op), Marks(op.getLoc()).pass != "recompute");
+  };
   Operation *best = nullptr;
   for (Operation &op : body.without_terminator())
-    if (!best || rankOf(op) > rankOf(*best))
+    if (!best || keyOf(op) > keyOf(*best))
       best = &op;
   return best;
 }
 
-static Json launchFacts(KernelOp kernel) {
+static Json launchFacts(StringRef program, KernelOp kernel) {
   Json json = Json::object();
   Operation *main = mainOp(kernel);
-  Origin(main ? main->getLoc() : kernel.getLoc()).addTo(json);
+  addOrigin(json, program, main ? main->getLoc() : kernel.getLoc());
   if (Attribute schedule = kernel.getScheduleAttr())
     json["schedule"] = textOf(schedule);
   return json;
@@ -125,11 +123,11 @@ static Json programFacts(func::FuncOp func) {
     auto kernel = dyn_cast<KernelOp>(op);
     if (kernel && hasOps)
       for (Operation &inner : kernel.getBody().front().without_terminator())
-        ops.push_back(opFacts(inner, int64_t(launches.size())));
+        ops.push_back(opFacts(name, inner, int64_t(launches.size())));
     else if (hasOps)
-      ops.push_back(opFacts(op, -1));
+      ops.push_back(opFacts(name, op, -1));
     if (kernel)
-      launches.push_back(launchFacts(kernel));
+      launches.push_back(launchFacts(name, kernel));
   }
   Json json = {{"name", name.str()}, {"launches", std::move(launches)}};
   if (hasOps)

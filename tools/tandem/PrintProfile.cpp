@@ -4,6 +4,7 @@
 #include "runtime/artifact/Text.h"
 #include "tools/commands/Print.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace tandem;
@@ -24,20 +25,47 @@ static std::string spread(const Json &seconds) {
 static void printPlaces(const Json &facts, const char *list, const char *key,
                         const char *unknown) {
   constexpr size_t shown = 12;
-  Rows rows = {{list, "forward ms", "gradient ms", "of step"}};
+  // What nothing is in is no column.
+  std::vector<std::pair<const char *, const char *>> columns;
+  for (auto [title, field] : {std::pair("forward ms", "forward_seconds"),
+                              std::pair("recompute ms", "recompute_seconds"),
+                              std::pair("backward ms", "gradient_seconds"),
+                              std::pair("update ms", "update_seconds")})
+    if (std::any_of(facts[list].begin(), facts[list].end(),
+                    [&](const Json &one) { return double(one[field]) > 0; }))
+      columns.emplace_back(title, field);
+  Rows rows = {{list}};
+  for (const auto &[title, field] : columns)
+    rows[0].push_back(title);
+  rows[0].push_back("of step");
   for (const Json &one : facts[list]) {
     if (rows.size() > shown)
       break;
     std::string name = one[key];
-    double forward = one["forward_seconds"], gradient = one["gradient_seconds"];
-    rows.push_back({name.empty() ? unknown : artifact::printable(name),
-                    fixed(forward * 1e3, 4), fixed(gradient * 1e3, 4),
-                    percent(forward + gradient, facts["seconds"]["median"])});
+    double sum = 0;
+    rows.push_back({name.empty() ? unknown : artifact::printable(name)});
+    for (const auto &[title, field] : columns) {
+      rows.back().push_back(milliseconds(one[field]));
+      sum += double(one[field]);
+    }
+    rows.back().push_back(percent(sum, facts["seconds"]["median"]));
   }
   std::printf("\n");
   printTable(rows, true);
   if (facts[list].size() > shown)
     std::printf("and %zu more\n", facts[list].size() - shown);
+}
+
+static void printPasses(const Json &facts) {
+  Rows rows = {{"pass", "launches", "ms", "of all launches"}};
+  for (const Json &one : facts["passes"]) {
+    std::string pass = one["pass"];
+    rows.push_back({pass.empty() ? "(none)" : pass,
+                    std::to_string(one["launches"].get<size_t>()),
+                    milliseconds(one["seconds"]), percent(one["share"], 1)});
+  }
+  std::printf("\n");
+  printTable(rows, true);
 }
 
 static void printKernels(const Json &facts) {
@@ -83,6 +111,7 @@ static void printKernels(const Json &facts) {
 void commands::printProfile(const Json &facts) {
   printKernels(facts);
   if (facts.contains("modules")) {
+    printPasses(facts);
     printPlaces(facts, "modules", "path", "(no path)");
     printPlaces(facts, "lines", "where", "(no place)");
   }

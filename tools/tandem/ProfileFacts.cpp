@@ -11,6 +11,10 @@ using namespace tandem;
 using namespace tandem::commands;
 using Json = nlohmann::ordered_json;
 
+/// What launches are for; empty of copies, collectives and what has no pass.
+static constexpr const char *kPasses[] = {"forward", "recompute", "backward",
+                                          "update", ""};
+
 static Json json(const Samples &samples) {
   return {{"median", samples.median()},
           {"low", samples.low()},
@@ -42,7 +46,7 @@ public:
   /// `summary` is the manifest's (docs/INSPECT_JSON.md).
   Json make(const Json &summary) {
     Json json = {{"kind", "profile"},
-                 {"version", 1},
+                 {"version", 2},
                  {"source", profiled.source},
                  {"program", program.name},
                  {"device", toString(profiled.model.device())},
@@ -200,7 +204,7 @@ private:
         one["threads"] = std::move(threads);
       }
       if (i < profiled.planned.size())
-        for (const char *key : {"path", "where", "gradient_of"})
+        for (const char *key : {"pass", "path", "where", "gradient_of"})
           if (profiled.planned[i].contains(key))
             one[key] = profiled.planned[i][key];
       list.push_back(std::move(one));
@@ -208,27 +212,55 @@ private:
     json["launches"] = std::move(list);
   }
 
+  /// Sums by the passes that launches are of.
+  static Json sumsByPass(const Json &launches) {
+    std::map<std::string, std::pair<size_t, double>> sums;
+    double whole = 0;
+    for (const Json &launch : launches) {
+      auto &[count, seconds] = sums[launch.value("pass", std::string())];
+      ++count;
+      seconds += double(launch["seconds"]["median"]);
+      whole += double(launch["seconds"]["median"]);
+    }
+    Json json = Json::array();
+    for (const char *pass : kPasses)
+      if (auto found = sums.find(pass); found != sums.end())
+        json.push_back(
+            {{"pass", pass},
+             {"launches", found->second.first},
+             {"seconds", found->second.second},
+             {"share", whole > 0 ? found->second.second / whole : 0}});
+    return json;
+  }
+
   /// Sums by where in the model kernels are from.
   static Json sumsBy(const char *key, const Json &launches) {
-    std::map<std::string, std::pair<double, double>> sums;
+    struct Sums {
+      double forward = 0, recompute = 0, backward = 0, update = 0;
+      double all() const { return forward + recompute + backward + update; }
+    };
+    std::map<std::string, Sums> sums;
     for (const Json &launch : launches) {
-      auto &sum = sums[launch.value(key, std::string())];
-      (launch.contains("gradient_of") ? sum.second : sum.first) +=
-          double(launch["seconds"]["median"]);
+      Sums &sum = sums[launch.value(key, std::string())];
+      std::string pass = launch.value("pass", std::string());
+      (pass == "recompute"  ? sum.recompute
+       : pass == "backward" ? sum.backward
+       : pass == "update"   ? sum.update
+                          : sum.forward) += double(launch["seconds"]["median"]);
     }
-    std::vector<std::pair<std::string, std::pair<double, double>>> list(
-        sums.begin(), sums.end());
+    std::vector<std::pair<std::string, Sums>> list(sums.begin(), sums.end());
     auto before = [](const auto &a, const auto &b) {
-      double one = a.second.first + a.second.second,
-             other = b.second.first + b.second.second;
-      return std::pair(other, a.first) < std::pair(one, b.first);
+      return std::pair(b.second.all(), a.first) <
+             std::pair(a.second.all(), b.first);
     };
     std::sort(list.begin(), list.end(), before);
     Json json = Json::array();
     for (const auto &[name, sum] : list)
       json.push_back({{key, name},
-                      {"forward_seconds", sum.first},
-                      {"gradient_seconds", sum.second}});
+                      {"forward_seconds", sum.forward},
+                      {"recompute_seconds", sum.recompute},
+                      {"gradient_seconds", sum.backward},
+                      {"update_seconds", sum.update}});
     return json;
   }
 
@@ -239,8 +271,10 @@ private:
                        "model, with the options that compiled it";
       return;
     }
-    Json modules = sumsBy("path", json["launches"]),
+    Json passes = sumsByPass(json["launches"]),
+         modules = sumsBy("path", json["launches"]),
          lines = sumsBy("where", json["launches"]);
+    json["passes"] = std::move(passes);
     json["modules"] = std::move(modules);
     json["lines"] = std::move(lines);
   }

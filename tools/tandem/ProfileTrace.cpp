@@ -29,13 +29,14 @@ std::string tandem::commands::profileTrace(const Json &profile) {
   for (const Json &launch : launches) {
     double seconds = launch["seconds"]["median"].get<double>();
     Json places = Json::object();
-    for (const char *key : {"path", "where", "gradient_of"})
+    for (const char *key : {"pass", "path", "where", "gradient_of"})
       if (launch.contains(key))
         places[key] = launch[key];
+    std::string category = launch.value("pass", std::string("kernel"));
     auto add = [&](size_t thread, double own) {
       Json event = {{"ph", "X"},       {"pid", 0},
                     {"tid", thread},   {"name", launch["kernel"]},
-                    {"cat", "kernel"}, {"ts", start * 1e6},
+                    {"cat", category}, {"ts", start * 1e6},
                     {"dur", own * 1e6}};
       if (!places.empty())
         event["args"] = places;

@@ -38,7 +38,7 @@ function linesOf(root, open) {
       if (open.has(child.path)) visit(child, depth + 1);
     }
     const sides = ['forward', 'backward'].map(
-      pass => node.ops.filter(op => op.pass === pass));
+      side => node.ops.filter(op => op.side === side));
     const count = Math.max(sides[0].length, sides[1].length);
     for (let i = 0; i < count; ++i)
       lines.push({forward: sides[0][i], backward: sides[1][i], depth});
@@ -50,7 +50,8 @@ function linesOf(root, open) {
 function graphOp(op) {
   if (!op) return '';
   const of = op.gradient_of ? `gradient of ${op.gradient_of}: ` : '';
-  return `${of}${op.op} ${op.types.join(' ')}`;
+  const again = op.pass === 'recompute' ? 'again: ' : '';
+  return `${again}${of}${op.op} ${op.types.join(' ')}`;
 }
 
 // `p.dy() * exp(p.x())` as the op's record has it, with x for its operand.
@@ -68,9 +69,9 @@ function graphOps() {
       const hasForward = list.some(one => one.name === 'forward');
       if (hasForward && program.name === 'evaluate') return [];
       const planned = plannedProgram(program);
-      const pass = program.name === 'backward' ? 'backward' : 'forward';
+      const side = program.name === 'backward' ? 'backward' : 'forward';
       return (planned ? planned.ops : []).map(op => ({
-        ...op, pass, program,
+        ...op, side, program,
         kernel: op.launch === undefined ? 'no kernel: it moves nothing'
           : launchName(program.launches[op.launch])}));
     });
@@ -99,7 +100,7 @@ function graph() {
       return;
     }
     said.textContent = [line.forward, line.backward].filter(Boolean).map(
-      op => `${op.pass}: ${graphOp(op)}; ${op.path || 'no path'}` +
+      op => `${op.side}: ${graphOp(op)}; ${op.path || 'no path'}` +
         `${op.where ? ' at ' + op.where : ''}; ${op.kernel}` +
         gradientText(op)).join(' — ');
   }

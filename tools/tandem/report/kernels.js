@@ -15,6 +15,10 @@ function kernelRows(program) {
   return [...rows.values()];
 }
 
+// What its launches are for: one kernel may be of several passes.
+const passesOf = row => kPasses.filter(pass => row.origins.some(
+  origin => origin.pass === pass)).join(', ');
+
 const totalOf = row => row.cost.seconds * row.launches;
 const intensityOf = row => row.kernel.flops / Math.max(row.kernel.bytes, 1);
 
@@ -131,7 +135,8 @@ function methodsOf(row) {
 function kernelMore(row) {
   const {kernel} = row;
   const places = row.origins.filter(origin => origin.path || origin.where)
-    .map(({path, where, gradient_of: of}) => (of ? `gradient of ${of}, ` : '') +
+    .map(({pass, path, where, gradient_of: of}) =>
+      (of ? `gradient of ${of}, ` : pass === 'recompute' ? 'run again, ' : '') +
       [path, where].filter(Boolean).join(' at '));
   return [
     places.length ? make('p', {}, 'From: ' + [...new Set(places)].join('; '))
@@ -183,6 +188,12 @@ function kernels() {
     make('p', {class: 'soft'}, 'Times are predictions, one kernel after the ' +
       `other: ${machine.name}, ${countText(machine.products)}FLOP/s of ` +
       `products in f32, ${bytesText(machine.bytes)}/s.`),
+    passShares(program) && make('p', {id: 'passes-of-kernels'},
+      `Of the predicted time: ${passShares(program)}.` +
+      (program.launches.some((_, i) =>
+        launchOrigin(program, i).pass === 'recompute')
+        ? ' What the backward runs again is recompute; where its kernel ' +
+          'computes a gradient, too, it is of the backward.' : '')),
     roofline(rows), codeNote(),
     table({
       caption: 'Kernels; press a name for what is fused in it', rows,
@@ -194,6 +205,8 @@ function kernels() {
          show: row => seconds(totalOf(row))},
         {name: 'share', right: true, get: row => totalOf(row) / whole,
          show: row => percentText(totalOf(row) / whole)},
+        ...rows.some(row => passesOf(row)) ? [
+          {name: 'pass', get: passesOf}] : [],
         {name: 'bound by', get: row => row.cost.bound},
         {name: 'class', get: row => row.kernel.class},
         {name: 'FLOP', right: true, get: row => row.kernel.flops,

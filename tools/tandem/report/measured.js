@@ -3,6 +3,10 @@
 function measured() {
   const profile = facts.measured, step = profile.seconds.median;
   const ofStep = value => (100 * value / step).toFixed(1) + '%';
+  const kFields = [
+    ['forward', 'forward_seconds'], ['recompute', 'recompute_seconds'],
+    ['backward', 'gradient_seconds'], ['update', 'update_seconds']];
+  const sumOf = row => kFields.reduce((sum, [, field]) => sum + row[field], 0);
   const spread = one => `${secondsText(one.low)} to ${secondsText(one.high)}`;
   const time = (name, get) => ({
     name, right: true, get, show: row => {
@@ -10,13 +14,12 @@ function measured() {
       return value === undefined ? '' : seconds(value);
     }});
   const places = (caption, list, key) => table({
-    caption, rows: list, sortBy: 3, columns: [
+    caption, rows: list, sortBy: 1, columns: [
       {name: key, kind: 'text', get: row => row[key] || '(not known)'},
-      time('forward', row => row.forward_seconds),
-      time('gradients', row => row.gradient_seconds),
-      {name: 'of the step', right: true,
-       get: row => row.forward_seconds + row.gradient_seconds,
-       show: row => ofStep(row.forward_seconds + row.gradient_seconds)},
+      {name: 'of the step', right: true, get: sumOf,
+       show: row => ofStep(sumOf(row))},
+      ...kFields.filter(([, field]) => list.some(row => row[field])).map(
+        ([name, field]) => time(name, row => row[field])),
     ]});
   const missing = Object.entries(profile.counters.missing).map(
     ([name, reason]) => `${name}: ${reason}`);
@@ -27,6 +30,15 @@ function measured() {
       `Watching takes ${(100 * profile.overhead).toFixed(1)}%. ` +
       (profile.emulated ? 'Times are the emulator\'s. ' : '') +
       (missing.length ? 'Not counted: ' + missing.join('; ') + '.' : '')),
+    profile.passes && table({
+      caption: 'What launches are for', rows: profile.passes,
+      columns: [
+        {name: 'pass', get: row => row.pass || '(none)'},
+        {name: 'launches', right: true, get: row => row.launches},
+        time('measured', row => row.seconds),
+        {name: 'share', right: true, get: row => row.share,
+         show: row => percentText(row.share)},
+      ]}),
     table({
       caption: 'Kernels', rows: profile.kernels, sortBy: 2,
       columns: [

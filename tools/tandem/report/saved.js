@@ -45,7 +45,7 @@ function kernelsOfRepeated() {
     .map(op => op.launch));
   const found = new Map();
   for (const op of planned.ops) {
-    if (op.launch === undefined || op.gradient_of !== undefined) continue;
+    if (op.launch === undefined || op.pass !== 'recompute') continue;
     const names = found.get(keyOf(op)) || new Set();
     names.add(launchName(backward.launches[op.launch]) +
       (shared.has(op.launch) ? '' : ' *'));

@@ -3,14 +3,30 @@
 
 const kRow = 26, kTasksDrawn = 1500, kSide = 235;
 
+// The pass of each task of the kernels' stream, where the tasks are the
+// launches of one program whose plan is known.
+function passesOfTasks(stream, name) {
+  const program = programs().find(one => one.name === 'step');
+  if (!program || !plannedProgram(program)) return [];
+  const names = program.launches.map(launchName);
+  return stream.tasks.length === names.length &&
+    stream.tasks.every(([what], i) => name(what) === names[i])
+    ? names.map((_, i) => launchOrigin(program, i).pass) : [];
+}
+
 // {rows: [{name, tasks: [{name, kind, start, seconds, bytes, waits}]}], end}.
 function simulatedRows(timeline) {
   const name = at => timeline.names[at];
-  const rows = timeline.ranks.flatMap(rank => rank.streams.map(stream => ({
-    name: `${rank.name}: ${stream.name}`,
-    tasks: stream.tasks.map(([what, kind, start, time, bytes, ...waits]) => ({
-      name: name(what), kind: name(kind), start: start / 1e9,
-      seconds: time / 1e9, bytes, waits: waits.map(name)}))})));
+  const rows = timeline.ranks.flatMap(rank => rank.streams.map(stream => {
+    const passes = passesOfTasks(stream, name);
+    return {
+      name: `${rank.name}: ${stream.name}`,
+      tasks: stream.tasks.map(
+        ([what, kind, start, time, bytes, ...waits], i) => ({
+          name: name(what), kind: name(kind), pass: passes[i],
+          start: start / 1e9, seconds: time / 1e9, bytes,
+          waits: waits.map(name)}))};
+  }));
   return {rows, end: timeline.seconds};
 }
 
@@ -26,7 +42,7 @@ function recordedRows(profile) {
     rows.forEach((row, i) => {
       const time = (launch.threads || [])[i];
       row.tasks.push({
-        name: launch.kernel, kind: 'kernel', start, waits: [],
+        name: launch.kernel, kind: launch.pass || 'kernel', start, waits: [],
         // By itself a median may be longer than that of the whole launch.
         seconds: Math.min(time === undefined ? Infinity : time,
                           launch.seconds.median)});
@@ -39,6 +55,7 @@ function recordedRows(profile) {
 function taskText(row, task) {
   return `${row.name}: ${task.name}; ${secondsText(task.seconds)} from ` +
     `${secondsText(task.start)} on; ${task.kind}` +
+    (task.pass ? ` of the pass ${task.pass}` : '') +
     (task.bytes ? `, ${bytesText(task.bytes)} of a rank` : '') +
     (task.waits.length ? `; waits for ${[...new Set(task.waits)].join(', ')} ` +
       'on another stream' : '');
@@ -176,6 +193,12 @@ function rankTables(timeline) {
     ]})];
 }
 
+function simulatedShares() {
+  const step = programs().find(program => program.name === 'step');
+  const shares = step && passShares(step);
+  return shares && make('p', {}, `Of the kernels' time: ${shares}.`);
+}
+
 function timelines() {
   const timeline = (facts.timeline || [])[shown.target];
   const profile = facts.measured;
@@ -197,6 +220,7 @@ function timelines() {
       'streams of their own where a device has them, and what needs their ' +
       "result waits for them. 'tandem simulate --trace=F.json' writes it for " +
       'Perfetto, and has other machines.'),
+    simulatedShares(),
     schedule('Simulated streams of a step', simulatedRows(timeline)),
     rankTables(timeline)];
 }
