@@ -5,6 +5,8 @@
                                  refers to another file
   report.py shown DOM FACTS      the numbers on the page, as the browser has
                                  it, are those of FACTS
+  report.py rows DOM             no table leaves a row out; prints how many rows
+                                 the longest has
   report.py more PAGE            the page has the budget curve and gradients
   report.py code PAGE KIND...    it has code of these kinds, which is whole
   report.py passes FACTS         what the passes did is whole, without times
@@ -157,6 +159,13 @@ def check_shown(dom, facts):
         expect(key, float(shown.get("fact-" + key, "nan")), float(value))
 
 
+def check_rows(dom):
+    text = read(dom)
+    expect("tables that say so", re.findall(r"\b40 of \d+ rows", text), [])
+    print(max(table.count("<tr") for table in text.split("<table")[1:]),
+          "rows at most")
+
+
 def check_code(page, *kinds):
     facts = json.loads(Page(read(page)).scripts[0][1])
     code, manifest = facts["code"][0], facts["manifests"][0]
@@ -258,5 +267,6 @@ def check_more(page):
 
 
 {"block": check_block, "code": check_code, "more": check_more,
- "passes": check_passes, "planned": check_planned, "same": check_same,
- "shown": check_shown, "timeline": check_timeline}[sys.argv[1]](*sys.argv[2:])
+ "passes": check_passes, "planned": check_planned, "rows": check_rows,
+ "same": check_same, "shown": check_shown,
+ "timeline": check_timeline}[sys.argv[1]](*sys.argv[2:])

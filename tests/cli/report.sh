@@ -125,6 +125,8 @@ opened() {
 }
 opened c.html >dom || fail 'the page does not open'
 ! grep CONSOLE log || fail 'the page has an error'
+# All parts below each other have all rows of their tables.
+expect 0 '^[0-9]{3,} rows at most' python3 "$check" rows dom
 for part in overview memory kernels saved graph timeline writes precision passes; do
   grep -qE "id=\"panel-$part\"[^>]*><(h2|div|form|p)" dom ||
     fail "the part '$part' is empty"

@@ -138,4 +138,5 @@ function beginDiff() {
       table({caption: 'Sections', rows: facts.sections,
              columns: plainColumns('section')})] : null,
   ]);
+  printsTables();
 }

@@ -67,6 +67,7 @@ function openAsked() {
   if (name !== 'all') return;
   fillAll();
   for (const {panel} of panels.values()) panel.hidden = false;
+  showRows(kPrintedRows);
 }
 
 function begin() {
@@ -98,6 +99,7 @@ function begin() {
   }
   window.addEventListener('hashchange', openAsked);
   window.addEventListener('beforeprint', fillAll);
+  printsTables();
   openAsked();
 }
 

@@ -1,7 +1,22 @@
 // Tables that can be sorted by each column and searched. A long one shows its
-// first rows, and more when it is asked: a page with all of them is slow.
+// first rows, and more when it is asked: a page with all of them is slow. On
+// paper, where nobody can ask, it shows all that a printer can be asked for.
 
-const kRows = 40;
+const kRows = 40, kPrintedRows = 1000;
+
+// Tells the tables on the page how many rows they show, before and after a
+// print.
+function showRows(limit) {
+  for (const element of document.querySelectorAll('.rows'))
+    element.dispatchEvent(new CustomEvent('rows', {detail: limit}));
+}
+
+function printsTables() {
+  window.addEventListener('beforeprint', () => showRows(kPrintedRows));
+  window.addEventListener('afterprint', () => {
+    if (location.hash !== '#all') showRows(kRows);
+  });
+}
 
 // columns: [{name, get: row => text or number, show: row => what a cell has,
 // right, kind: 'type' or 'text'}]; `more` gives what is shown below a row when
@@ -11,6 +26,7 @@ function table({caption, columns, rows, more, sortBy, search = rows.length > 12,
   if (!rows.length) return make('p', {class: 'soft'}, caption + ': ' + empty);
   let order = sortBy === undefined ? null : sortBy, falls = true;
   let limit = kRows, wanted = '';
+  const left = make('p', {class: 'soft printed'});
   const body = make('tbody');
   const said = make('span', {class: 'soft', 'aria-live': 'polite'});
   const further = make('button', {type: 'button', click: () => {
@@ -60,6 +76,8 @@ function table({caption, columns, rows, more, sortBy, search = rows.length > 12,
       i !== order ? 'none' : falls ? 'descending' : 'ascending'));
     body.replaceChildren(...list.slice(0, limit).map(lineOf));
     further.hidden = total <= limit;
+    left.textContent = total > limit
+      ? `${total - limit} more rows: open the file.` : '';
     said.textContent = total > limit ? `${limit} of ${total} rows`
       : wanted ? `${total} of ${rows.length} rows` : '';
   }
@@ -70,9 +88,12 @@ function table({caption, columns, rows, more, sortBy, search = rows.length > 12,
       refresh();
     }}));
   refresh();
-  return make('div', {}, find || null, ' ', said,
+  return make('div', {class: 'rows', rows: event => {
+    limit = event.detail;
+    refresh();
+  }}, find || null, ' ', said,
     make('div', {class: 'wide', tabindex: 0, role: 'region',
                  'aria-label': caption},
          make('table', {}, make('caption', {}, caption),
-              make('thead', {}, make('tr', {}, heads)), body)), further);
+              make('thead', {}, make('tr', {}, heads)), body)), further, left);
 }
