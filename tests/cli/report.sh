@@ -125,6 +125,9 @@ opened() {
 }
 opened c.html >dom || fail 'the page does not open'
 ! grep CONSOLE log || fail 'the page has an error'
+# The peak is that of a step; of a program's arena it is what is most in use.
+grep -q '>Most in use by program<' dom || fail 'the arenas have no heading'
+! grep -qE 'Peaks by|at the peak|>peak<' dom || fail 'an arena has a peak'
 # All parts below each other have all rows of their tables.
 expect 0 '^[0-9]{3,} rows at most' python3 "$check" rows dom
 for part in overview memory kernels saved graph timeline writes precision passes; do

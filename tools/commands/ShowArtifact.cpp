@@ -101,7 +101,7 @@ void printPrograms(const artifact::Manifest &manifest) {
   for (const artifact::Program &program : manifest.programs)
     width = std::max(width, nameOf(program).size());
   std::printf("\n%-*s %8s %10s %12s %12s %12s\n", int(width), "program",
-              "launches", "results", "GFLOP", "arena", "peak");
+              "launches", "results", "GFLOP", "arena", "most in use");
   for (const artifact::Program &program : manifest.programs) {
     double flops = 0;
     for (const artifact::Launch &launch : program.launches)

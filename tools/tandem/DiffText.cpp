@@ -171,7 +171,7 @@ static std::string figure(const Json &side, const char *key,
 }
 
 static void addWork(const Json &target, Text &text) {
-  text.table("programs", {"program", "a", "b", "time", "a", "b", "peak"},
+  text.table("programs", {"program", "a", "b", "time", "a", "b", "most in use"},
              target["programs"], [](const Json &row) {
                const Json &a = row["a"], &b = row["b"];
                auto change = [&](const char *key) {

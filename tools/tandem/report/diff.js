@@ -75,7 +75,7 @@ function diffTables(target) {
       {name: 'program', get: diffProgram},
       effectColumn('change', 'seconds', secondsText),
       ...bothColumns('time', 'seconds', seconds),
-      ...bothColumns('peak', 'peak_bytes', bytes),
+      ...bothColumns('most in use', 'peak_bytes', bytes),
       {name: 'bound by', get: row => [row.a, row.b].map(
         side => side ? side.bound : kNone).join(', then ')}]),
     part('Kernels, of all their launches in a program', 'kernels', [

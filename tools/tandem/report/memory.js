@@ -40,7 +40,7 @@ function timeline(program, lives, level, kinds) {
     items[at].classList.add('chosen');
     said.textContent = lifeText(program, drawn[at]);
   }
-  const peak = level.indexOf(Math.max(...level));
+  const fullest = level.indexOf(Math.max(...level));
   const marks = [0, 0.25, 0.5, 0.75, 1].map(part => [
     draw('line', {x1: kLeft, x2: kWidth - 10, y1: y(part * top),
                   y2: y(part * top), class: 'axis'}),
@@ -64,8 +64,8 @@ function timeline(program, lives, level, kinds) {
       choose(at + step);
     },
   }, marks, items, draw('polyline', {points: line, class: 'level'}),
-    draw('line', {x1: x(peak + 0.5), x2: x(peak + 0.5), y1: 10,
-                  y2: kHeight - kBottom, class: 'peak'}),
+    draw('line', {x1: x(fullest + 0.5), x2: x(fullest + 0.5), y1: 10,
+                  y2: kHeight - kBottom, class: 'fullest'}),
     draw('text', {x: kLeft, y: kHeight - 10}, 'launch 0'),
     draw('text', {x: kWidth - 10, y: kHeight - 10, 'text-anchor': 'end'},
          `launch ${launches - 1}`));
@@ -75,10 +75,10 @@ function timeline(program, lives, level, kinds) {
       'drawn; the table has them.') : null];
 }
 
-// What is alive where most is.
-function atPeak(program, lives, level) {
-  const peak = level.indexOf(Math.max(...level));
-  const rows = lives.filter(life => life.first <= peak && peak <= life.last);
+// What is in use where most is.
+function whereFullest(program, lives, level) {
+  const at = level.indexOf(Math.max(...level));
+  const rows = lives.filter(life => life.first <= at && at <= life.last);
   const pathOf = life => life.writers.length
     ? launchOrigin(program, life.writers[0]).path : '';
   const parts = byModule(rows, pathOf, life => life.bytes,
@@ -89,10 +89,10 @@ function atPeak(program, lives, level) {
   if (rest) few.push({name: 'others', value: rest, text: bytesText(rest)});
   const hasPaths = rows.some(pathOf);
   const bar = hasPaths ? [make('h3', {}, 'The fullest arena by module'),
-    partsBar(few, 'Values at the peak by module')] : [];
+    partsBar(few, 'Values in the fullest arena by module')] : [];
   return [bar, table({
-    caption: `In use at launch ${peak} (` +
-      `${launchName(program.launches[peak])}), where the arena is fullest`,
+    caption: `In use at launch ${at} (` +
+      `${launchName(program.launches[at])}), where the arena is fullest`,
     rows, sortBy: 1, columns: lifeColumns(program)})];
 }
 
@@ -117,12 +117,12 @@ function lifeColumns(program) {
   ];
 }
 
-function peakBars() {
+function useBars() {
   const list = programs();
   const most = Math.max(...list.map(program => program.peak_bytes), 1);
   return draw('svg', {viewBox: `0 0 ${kWidth} ${list.length * 24}`,
                       role: 'img', class: 'scrolled',
-                      'aria-label': 'Peaks of the programs'},
+                      'aria-label': 'Most in use by program'},
     list.map((program, i) => [
       draw('text', {x: 0, y: i * 24 + 16}, program.name),
       draw('rect', {x: 150, y: i * 24 + 4, height: 16, class: 'c0',
@@ -135,13 +135,13 @@ function memory() {
   const program = chosenProgram(), lives = lifetimes(program);
   const parts = stepMemory() ? [make('h2', {}, 'The peak of a step'),
     partsBar(memoryParts(), 'The peak by category')] : [];
-  const peaks = [make('h2', {}, 'Peaks by program'),
-    make('p', {class: 'soft'}, 'What a program itself needs beside its ' +
-      'arguments and results.'),
-    make('div', {class: 'wide'}, peakBars())];
+  const uses = [make('h2', {}, 'Most in use by program'),
+    make('p', {class: 'soft'}, 'What is in use in the arena of a program at ' +
+      'most, beside its arguments and results: a part of the peak of a step.'),
+    make('div', {class: 'wide'}, useBars())];
   const title = make('h2', {}, `The arena of ${program.name}`);
   if (!lives.length)
-    return [parts, title, make('p', {}, 'It has none.'), peaks];
+    return [parts, title, make('p', {}, 'It has none.'), uses];
   const level = levels(program, lives);
   const kinds = [...new Set(lives.map(life => makerKind(program, life)))];
   return [parts, title,
@@ -151,7 +151,7 @@ function memory() {
       'values.'),
     legend(kinds.map(kind => 'made by ' + kind)),
     timeline(program, lives, level, kinds),
-    atPeak(program, lives, level), peaks,
+    whereFullest(program, lives, level), uses,
     make('h2', {}, 'All values in the arena'),
     table({caption: `Values of ${program.name}`, rows: lives, sortBy: 1,
            columns: lifeColumns(program)})];

@@ -130,7 +130,7 @@ function programsTable() {
        show: program => bytes(summaryOf(program).bytes)},
       {name: 'arena', right: true, get: program => program.arena_bytes,
        show: program => bytes(program.arena_bytes)},
-      {name: 'peak', right: true, get: program => program.peak_bytes,
+      {name: 'most in use', right: true, get: program => program.peak_bytes,
        show: program => bytes(program.peak_bytes)},
       {name: 'predicted', right: true,
        get: program => summaryOf(program).seconds,
