@@ -32,6 +32,8 @@ example_of penalty "$3" |
   sed 's/{requires_grad}/{requires_grad, init = {kind = "uniform", low = -1.0, high = 1.0}}/' >penalty.mlir
 expect 0 '1 gradients checked' "$bin/tandem" check penalty.mlir
 expect 0 'data, differentiated' "$bin/tandem" inspect visible.mlir
+# A state has no gradient, however it is written.
+expect 0 '^forward .*next value of a state' "$bin/tandem" inspect running-statistics.tdm
 expect 2 'usage' "$bin/mutation-models" nothing
 expect 1 'nowhere' "$bin/main-gradients" nowhere.tdm
 finish

@@ -222,6 +222,16 @@ std::string chainText(const artifact::Alias &alias) {
   return text;
 }
 
+/// What an update is of. A state has no gradient, however it is written: a
+/// running mean, a counter.
+const char *updateText(const artifact::Manifest &manifest,
+                       const artifact::Slot &slot) {
+  for (const artifact::Value &value : manifest.values)
+    if (value.name == slot.name && value.role == artifact::Role::State)
+      return "next value of a state";
+  return slot.visible ? "data, differentiated" : "data";
+}
+
 /// What the programs write, and what shares memory.
 void printMutations(const artifact::Manifest &manifest) {
   bool isFirst = true;
@@ -252,8 +262,7 @@ void printMutations(const artifact::Manifest &manifest) {
     }
     for (const artifact::Slot &slot : program.results)
       if (slot.role == artifact::Role::Update)
-        row(program.name, slot.name,
-            slot.visible ? "data, differentiated" : "data", slot.where);
+        row(program.name, slot.name, updateText(manifest, slot), slot.where);
     for (const artifact::OutputAlias &output : program.aliases)
       row(program.name, output.name, "is a view of " + chainText(output.alias),
           output.partOf);

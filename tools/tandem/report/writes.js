@@ -5,6 +5,13 @@ function chainText(alias) {
     .join(', ');
 }
 
+// A state has no gradient, however it is written: a running mean, a counter.
+function updateText(slot) {
+  const value = values().find(one => one.name === slot.name);
+  return value && value.role === 'state' ? 'next value of a state'
+    : slot.visible ? 'data, differentiated' : 'data';
+}
+
 function writeRows() {
   const rows = [];
   const add = (program, name, change, where) =>
@@ -26,8 +33,7 @@ function writeRows() {
     }
     for (const slot of program.results)
       if (slot.role === 'update')
-        add(program, slot.name, slot.visible ? 'data, differentiated' : 'data',
-            slot.where);
+        add(program, slot.name, updateText(slot), slot.where);
     for (const output of program.aliases || [])
       add(program, output.name, 'is a view of ' + chainText(output),
           output.part_of);
