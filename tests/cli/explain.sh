@@ -78,6 +78,40 @@ expect 0 'is predicted to take .*; nothing was measured' \
   "$tandem" explain a.tdm --why-slow
 has 'by moving bytes' 'by starting kernels' ' is in [0-9]+ launch(es)? of '
 
+# What the peak is made of, and what halves it: the plan that it speaks of is
+# the one that the budget gives.
+expect 0 'the planned peak of a step is .*: states .*, parameters ' \
+  "$tandem" explain a.tdm --why-large
+has "saved for the backward: 40\.2 KiB, which lie in the arena of 'step'" \
+  'of a model, compiled for one target in one size'
+expect 0 'no memory budget halves it: the least, with --memory-budget=0, is' \
+  "$tandem" explain "$model" --optimizer=adamw:lr=1e-3 --why-large
+has 'there it is made of states ' 'no budget changes .* of it: parameters'
+cat >deep.json <<'JSON'
+{"format": "tandem-graph", "version": 1, "name": "deep",
+ "inputs": [{"name": "x", "type": "f32", "shape": [512, 16]}],
+ "params": [{"name": "w", "type": "f32", "shape": [16, 16], "init": {"kind": "constant", "value": 0.1}}],
+ "nodes": [
+JSON
+before=x
+for i in {0..39}; do
+  cat >>deep.json <<JSON
+  {"op": "matmul", "inputs": ["$before", "w"], "outputs": ["a$i"]},
+  {"op": "sin", "inputs": ["a$i"], "outputs": ["b$i"]},
+JSON
+  before=b$i
+done
+cat >>deep.json <<JSON
+  {"op": "reduce_sum", "inputs": ["$before"], "outputs": ["loss"], "attributes": {"dims": [0, 1]}}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+JSON
+expect 0 '^--memory-budget=[0-9]+ halves it: .* KiB \(-5.*, predicted to take .* %; the backward runs [1-9]' \
+  "$tandem" explain deep.json --optimizer=sgd:lr=0.1 --why-large
+budget=$(grep -oE -- '--memory-budget=[0-9]+' <<<"$out")
+half=$(grep -oE 'halves it: [0-9.]+ [KM]iB' <<<"$out" | cut -d' ' -f3-)
+expect 0 "^peak +$half" "$tandem" inspect deep.json --optimizer=sgd:lr=0.1 \
+  "$budget"
+
 # Fusion, asked of its own code.
 expect 0 'relu at mlp.mlir:34:11 and matmul at mlp.mlir:35:11 are in two kernels: each has a product, a convolution' \
   "$tandem" explain "$model" --why-not-fused=34:11,matmul@35:11
@@ -106,7 +140,7 @@ hostile='<\/script><img src=x onerror=alert(1)>'
 escape=$'\x1b[31m.mlir'
 sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >"$escape"
 for question in '--value=</script><img src=x onerror=alert(1)>' --why-slow \
-  --why-saved=relu.0 --kernel=1 --why-not-fused=34:11,35:11; do
+  --why-large --why-saved=relu.0 --kernel=1 --why-not-fused=34:11,35:11; do
   expect 0 '' "$tandem" explain "$escape" "$question"
   ! grep -q $'\x1b' <<<"$out" || fail "$question: a name reaches the terminal"
 done

@@ -138,6 +138,13 @@ python3 "$check" shown dom a.json || fail 'the numbers are others'
 grep -q 'matmul f32\[32, 128\]' dom || grep -q 'role="treeitem"' dom ||
   fail 'the graph has no ops'
 
+# What would halve the memory: by the curve where the page has it.
+expect 0 'What would halve the memory\? .* explain MODEL --why-large|What would halve the memory\? No memory budget' \
+  cat dom
+opened e.html >dom || fail 'the page with a curve does not open'
+grep -qE 'What would halve the memory\? (--memory-budget=0\.[0-9] plans|No memory budget: the least is what --memory-budget=)' dom ||
+  fail 'the curve does not say what halves the memory'
+
 # As a reader walks through it.
 "$walk" --json=walk.json c.html e.html g.html h.html pp.html || fail 'a walk through the pages meets an error'
 

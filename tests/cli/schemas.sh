@@ -37,9 +37,10 @@ done
 print 'inspect-sizes' inspect s0.tdm
 print 'diff-sizes' diff s0.tdm s1.tdm
 for question in value=fc1.w value=relu.0 why-saved=relu.0 why-saved=exp \
-  why-saved=fc0.w kernel=1 why-slow; do
+  why-saved=fc0.w kernel=1 why-slow why-large; do
   print "explain-${question/=/-}" explain a.tdm "--$question"
 done
+print 'explain-large' explain "$model" $adamw --why-large
 print 'explain-fused' explain "$model" --why-not-fused=34:11,35:11
 print 'profile-artifact' profile a.tdm --steps=2 --warmup=0
 print 'profile-model' profile "$model" $adamw --steps=2 --warmup=0

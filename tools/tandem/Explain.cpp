@@ -28,7 +28,7 @@ struct ExplainOptions {
           "artifact knows less, and says so.";
 
   std::string path, value, kernel, saved, pair;
-  bool slow = false, json = false;
+  bool slow = false, large = false, json = false;
   CompileFlags flags;
 
   void declare(OptionTable &table);
@@ -61,9 +61,12 @@ void ExplainOptions::declare(OptionTable &table) {
       .example("a,b")
       .notFor(".tdm", "an artifact, whose kernels are formed");
   table.flag("why-slow", slow, "where the predicted time of a step goes");
+  table.flag("why-large", large,
+             "what the peak of a step is made of, and which memory budget "
+             "would halve it");
   table.flag("json", json, "print it as one JSON object");
-  table.exactlyOneOf(
-      {"value", "kernel", "why-saved", "why-not-fused", "why-slow"});
+  table.exactlyOneOf({"value", "kernel", "why-saved", "why-not-fused",
+                      "why-slow", "why-large"});
   size_t own = table.options().size();
   table.groupOf("compile");
   flags.declare(table);
@@ -79,8 +82,10 @@ void ExplainOptions::declare(OptionTable &table) {
 }
 
 static Result<Json> answerOf(const ExplainOptions &command,
-                             const FactsView &view) {
+                             const FactsView &view, const SmallerPlans *plans) {
   Explainer explainer(view);
+  if (command.large)
+    return explainer.whyLarge(plans);
   if (!command.value.empty())
     return explainer.value(command.value);
   if (!command.kernel.empty())
@@ -101,10 +106,25 @@ static Result<Json> answersOf(const ExplainOptions &command,
   auto loaded = loadFacts(command.path, options);
   if (!loaded)
     return loaded.status();
+  std::optional<SmallerPlans> plans;
+  if (command.large && !isArtifact(command.path)) {
+    FactsView view(loaded->facts, 0);
+    const Json &peak = view.summary()["peaks"][0];
+    if (loaded->facts["manifests"].size() == 1 && view.sizes().size() == 1 &&
+        peak.is_number() && view.find("backward")) {
+      auto smaller = smallerPlans(command.path, options, peak);
+      if (smaller)
+        plans = *std::move(smaller);
+      // What is past the partition has its plan.
+      else if (smaller.status().code() != Code::Usage)
+        return smaller.status();
+    }
+  }
   Json answers = Json::array();
   Status first;
   for (size_t i = 0; i < loaded->facts["manifests"].size(); ++i) {
-    auto answer = answerOf(command, FactsView(loaded->facts, i));
+    auto answer = answerOf(command, FactsView(loaded->facts, i),
+                           plans ? &*plans : nullptr);
     if (answer)
       answers.push_back(*answer);
     else if (first)
@@ -122,7 +142,7 @@ static Json questionOf(const ExplainOptions &command) {
                                    std::pair("why-not-fused", &command.pair)})
     if (!text->empty())
       return {{"question", name}, {"of", *text}};
-  return {{"question", "why-slow"}};
+  return {{"question", command.large ? "why-large" : "why-slow"}};
 }
 
 static Status runExplain(const ExplainOptions &command) {

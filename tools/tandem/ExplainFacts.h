@@ -9,6 +9,7 @@
 #define TANDEM_TOOLS_TANDEM_EXPLAINFACTS_H
 
 #include "tools/tandem/FactsView.h"
+#include "tools/tandem/SmallerPlans.h"
 
 #include "runtime/artifact/Status.h"
 
@@ -32,6 +33,10 @@ public:
   Result<Json> whySaved(const std::string &name);
   /// Where the predicted time of a step goes.
   Json whySlow();
+  /// What the peak of a step is made of, and which budget halves it: by what
+  /// was compiled to that end, if it was. Fails with Usage of an artifact that
+  /// does not say the memory of a step.
+  Result<Json> whyLarge(const SmallerPlans *plans);
 
 private:
   Json finish(Json facts);

@@ -1,5 +1,52 @@
 // Memory against time over all budgets, where the page was made with them.
 
+// Parts of a peak that no budget makes smaller.
+const kFixed = ['parameters', 'states', 'constants', 'inputs', 'outputs',
+                'prepared'];
+
+// What would halve the memory?
+function halfText() {
+  const memory = stepMemory(), peak = summary().peaks[shown.size];
+  if (!memory || !peak ||
+      !programs().some(program => program.name === 'backward')) return '';
+  const fixed = kFixed.reduce((sum, key) => sum + (memory[key] || 0), 0);
+  const left = `parameters, states, constants, inputs and outputs have ` +
+    `${bytesText(fixed)} of it, which no memory budget changes`;
+  const points = ((facts.budget_curve || {}).points || []);
+  if (!points.length || shown.size || shown.target)
+    return `What would halve the memory? ` + (fixed > peak / 2
+      ? `No memory budget: ${left}.`
+      : `'tandem explain MODEL --why-large' compiles it with ` +
+        `--memory-budget=${Math.floor(peak / 2)} and says what time that ` +
+        `costs, if a plan fits. Of the peak ${left}.`);
+  const time = sumOfStep('seconds') * 1e3;
+  const change = (value, whole) => (value >= whole ? '+' : '−') +
+    percentText(Math.abs(value / whole - 1));
+  const text = point =>
+    `--memory-budget=${point.budget.toFixed(1)} plans ` +
+    `${bytesText(point.peak_bytes)} (${change(point.peak_bytes, peak)})` +
+    (point.predicted_ms && time ? `, predicted to take ` +
+      `${secondsText(point.predicted_ms / 1e3)} ` +
+      `(${change(point.predicted_ms, time)})` : '') +
+    `; the backward runs ${point.repeated_ops} ops again`;
+  const fits = points.filter(point => point.peak_bytes <= peak / 2);
+  const slow = point => point.predicted_ms || 0;
+  if (fits.length)
+    return 'What would halve the memory? ' + text(
+      fits.reduce((best, point) => slow(point) < slow(best) ? point : best)) +
+      '.';
+  const least = points.reduce(
+    (best, point) => point.peak_bytes < best.peak_bytes ? point : best);
+  return `What would halve the memory? No memory budget: the least is what ` +
+    `${text(least)}. ${left[0].toUpperCase() + left.slice(1)}.`;
+}
+
+// The answer as a paragraph, where there is one.
+function halfNote(id) {
+  const text = halfText();
+  return text ? make('p', {id}, text) : null;
+}
+
 function budgetCurve() {
   const curve = facts.budget_curve;
   if (!curve) return null;

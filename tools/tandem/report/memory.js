@@ -134,7 +134,8 @@ function useBars() {
 function memory() {
   const program = chosenProgram(), lives = lifetimes(program);
   const parts = stepMemory() ? [make('h2', {}, 'The peak of a step'),
-    partsBar(memoryParts(), 'The peak by category')] : [];
+    partsBar(memoryParts(), 'The peak by category'), arenaNote(),
+    halfNote('half-of-memory')] : [];
   const uses = [make('h2', {}, 'Most in use by program'),
     make('p', {class: 'soft'}, 'What is in use in the arena of a program at ' +
       'most, beside its arguments and results: a part of the peak of a step.'),

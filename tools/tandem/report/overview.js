@@ -13,6 +13,13 @@ function memoryParts() {
     name, value: memory[key], text: bytesText(memory[key])}));
 }
 
+// Where saved values and gradients are, which one expects in the bar.
+function arenaNote() {
+  return programs().some(program => program.name === 'step')
+    ? make('p', {class: 'soft'}, 'Forward, backward and update are one ' +
+      'program, step: saved values and gradients lie in its arena.') : null;
+}
+
 // The programs of which one step consists.
 function stepPrograms() {
   const names = programs().map(program => program.name);
@@ -86,7 +93,8 @@ function overview() {
     make('ul', {class: 'warnings'},
       warnings().map(text => make('li', {}, text))),
     memory ? [make('h2', {}, 'Memory of a step'),
-              partsBar(memoryParts(), 'The peak by category')] : null,
+              partsBar(memoryParts(), 'The peak by category'),
+              arenaNote(), halfNote('half')] : null,
     make('h2', {}, 'Programs'),
     programsTable(),
     make('h2', {}, 'Values'),
