@@ -112,6 +112,20 @@ half=$(grep -oE 'halves it: [0-9.]+ [KM]iB' <<<"$out" | cut -d' ' -f3-)
 expect 0 "^peak +$half" "$tandem" inspect deep.json --optimizer=sgd:lr=0.1 \
   "$budget"
 
+# A name may have commas; the ops of a backward are in modules, too.
+sed 's/fc\.1\.relu/fc,1,relu/' modules.mlir >commas.mlir
+expect 0 "matmul at m\.py:3:1 \('fc\.1\.linear'\) and relu at m\.py:4:1 \('fc,1,relu'\) are in one kernel" \
+  "$tandem" explain commas.mlir --why-not-fused=matmul@fc.1.linear,fc,1,relu
+has "in 'backward' .* at m\.py:3:1 \('fc\.1\.linear', of the gradient of matmul\)"
+expect 0 "and matmul at m\.py:3:1 \('fc\.1\.linear'\) are in one kernel" \
+  "$tandem" explain commas.mlir --why-not-fused=fc,1,relu,matmul@fc.1.linear
+expect 2 "no op 'fc'" "$tandem" explain commas.mlir --why-not-fused=fc,2,relu
+# A target has one name.
+"$tandem" explain "$model" --why-not-fused=34:11,35:11 --json >fused.json
+"$tandem" explain "$model" --why-slow --json >slow.json
+[ "$(grep '"target"' fused.json)" = "$(grep '"target"' slow.json)" ] ||
+  fail "the target is '$(grep '"target"' fused.json)'"
+
 # Fusion, asked of its own code.
 expect 0 'relu at mlp.mlir:34:11 and matmul at mlp.mlir:35:11 are in two kernels: each has a product, a convolution' \
   "$tandem" explain "$model" --why-not-fused=34:11,matmul@35:11

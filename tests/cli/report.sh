@@ -73,7 +73,7 @@ grep -q 'this is one stage of a pipeline' pp.stage1.html ||
   fail 'the second stage does not say where its timeline is'
 
 # Names are anybody's.
-hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028'
+hostile='<\/script><script>document.title=1<\/script><!--\\22'"'"'\&amp;<img src=x onerror=alert(1)>'$'\u2028\u202e\u009b'
 sed "s/\"fc0\\.w\"/\"$hostile\"/g" "$model" >hostile.mlir
 expect 0 '' "$tandem" inspect hostile.mlir --optimizer=sgd:lr=1 --code \
   --html=h.html
@@ -154,4 +154,6 @@ grep -q '<title>digits_mlp: a report of tandem</title>' dom ||
   fail 'a name has run'
 ! grep -q '<img' dom || fail 'a name is an element'
 grep -q '&lt;img src=x onerror=alert(1)&gt;' dom || fail 'a name is not shown'
+# What cannot be seen, or turns the line around, is shown as its number.
+grep -qF 'alert(1)&gt;\u2028\u202e\u009b' dom || fail 'a control is not shown'
 finish

@@ -36,9 +36,10 @@ struct ExplainOptions {
 } // namespace
 
 static Status checkPair(std::string_view text) {
-  size_t comma = text.find(',');
-  if (comma != std::string_view::npos && comma > 0 && comma + 1 < text.size() &&
-      text.find(',', comma + 1) == std::string_view::npos)
+  // A name may have commas, too: which one is between the two is asked of the
+  // model.
+  size_t comma = text.find(',', 1);
+  if (comma != std::string_view::npos && comma + 1 < text.size())
     return Status::success();
   return Status::usage("expected --why-not-fused=A,B with two ops, but got " +
                        artifact::inQuotes(text));
@@ -98,11 +99,8 @@ static Result<Json> answerOf(const ExplainOptions &command,
 /// Of several targets those that can answer, unless none can.
 static Result<Json> answersOf(const ExplainOptions &command,
                               const CompileOptions &options) {
-  if (!command.pair.empty()) {
-    size_t comma = command.pair.find(',');
-    return explainFused(command.path, options, command.pair.substr(0, comma),
-                        command.pair.substr(comma + 1));
-  }
+  if (!command.pair.empty())
+    return explainFused(command.path, options, command.pair);
   auto loaded = loadFacts(command.path, options);
   if (!loaded)
     return loaded.status();

@@ -13,6 +13,8 @@
 #include "runtime/artifact/Text.h"
 #include "tools/tandem/Session.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <array>
 #include <map>
 #include <set>
@@ -51,16 +53,22 @@ static bool isNamed(Operation *op, StringRef name) {
          StringRef(place).ends_with((":" + name).str());
 }
 
-/// "matmul at mlp.mlir:33:11 ('layers.0')".
+/// "mul at mlp.mlir:33:11 ('layers.0', of the gradient of exp)".
 static std::string textOf(Operation *op) {
   std::string text = op->getName().stripDialect().str();
   if (std::string place = placeIn(op->getLoc()); !place.empty())
     text += " at " + artifact::printable(place);
+  SmallVector<std::string> more;
   // The place of a node has its name.
   if (std::string path = artifact::inQuotes(pathOf(op));
       path != "''" && !StringRef(text).contains(path))
-    text += " (" + path + ")";
-  return text;
+    more.push_back(path);
+  Marks marks(op->getLoc());
+  if (!marks.gradientOf.empty())
+    more.push_back("of the gradient of " + marks.gradientOf.str());
+  else if (marks.pass == "recompute")
+    more.push_back("run again");
+  return more.empty() ? text : text + " (" + llvm::join(more, ", ") + ")";
 }
 
 static SmallVector<Operation *> named(func::FuncOp func, StringRef name) {
@@ -159,8 +167,29 @@ static Status unknown(ModuleOp module, const std::string &name) {
            : " (did you mean " + artifact::inQuotes(nearest) + "?)"));
 }
 
-static Result<Json> answerOf(ModuleOp module, const std::string &a,
-                             const std::string &b) {
+/// True if an op of a program has the name.
+static bool isKnown(ModuleOp module, StringRef name) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp func) {
+    return !func.isExternal() && !named(func, name).empty();
+  });
+}
+
+/// The two names of "A,B", which may have commas themselves: where the module
+/// has both, else at the first comma.
+static std::pair<std::string, std::string> namesIn(ModuleOp module,
+                                                   StringRef pair) {
+  for (size_t comma = pair.find(','); comma != StringRef::npos;
+       comma = pair.find(',', comma + 1)) {
+    StringRef a = pair.take_front(comma), b = pair.drop_front(comma + 1);
+    if (isKnown(module, a) && isKnown(module, b))
+      return {a.str(), b.str()};
+  }
+  auto [a, b] = pair.split(',');
+  return {a.str(), b.str()};
+}
+
+static Result<Json> answerOf(ModuleOp module, StringRef pair) {
+  auto [a, b] = namesIn(module, pair);
   bool hasA = false, hasB = false;
   std::vector<std::string> list;
   Json pairs = Json::array();
@@ -191,10 +220,18 @@ static Result<Json> answerOf(ModuleOp module, const std::string &a,
   return Json{{"sentences", list}, {"facts", {{"pairs", std::move(pairs)}}}};
 }
 
+/// "cpu znver4", as FactsView has it of an artifact.
+static std::string targetText(ModuleOp module) {
+  std::string kind = isForCuda(module) ? "cuda" : "cpu";
+  auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
+  return target && !target.getArch().empty()
+             ? kind + " " + target.getArch().str()
+             : kind;
+}
+
 Result<Json> commands::explainFused(const std::string &path,
                                     CompileOptions options,
-                                    const std::string &a,
-                                    const std::string &b) {
+                                    const std::string &pair) {
   options.stopAfter = kBefore;
   Session session(options);
   Modules modules = session.phases(path);
@@ -202,10 +239,10 @@ Result<Json> commands::explainFused(const std::string &path,
     return session.status();
   Json answers = Json::array();
   for (auto &module : modules) {
-    auto answer = answerOf(*module, a, b);
+    auto answer = answerOf(*module, pair);
     if (!answer)
       return answer.status();
-    Json one = {{"target", isForCuda(*module) ? "cuda" : "cpu"}};
+    Json one = {{"target", targetText(*module)}};
     one.update(*answer);
     answers.push_back(std::move(one));
   }

@@ -1,7 +1,23 @@
 // What is shown of the facts: one target, one size, one program; and what
 // follows from the launches of a program.
 
-const facts = JSON.parse(document.getElementById('facts').textContent);
+// What a name has of control characters, and of those that turn the direction
+// of a line or have no width, is shown as its number: \u202e. In the text of
+// the facts the first 32 are escapes already; line feeds and tabs stay.
+const kUnseen = new RegExp(
+  '[\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f' +
+  '\\ufeff\\ufff9-\\ufffb]', 'g');
+
+function withoutUnseen(json) {
+  const escape = mark => '\\\\u' +
+    mark.charCodeAt(0).toString(16).padStart(4, '0');
+  return json.replace(/\\(u[0-9a-f]{4}|.)/gi, (all, mark) =>
+    /^u(00[01].|007f|202[89])/i.test(mark) || /^[bfr]/.test(mark)
+      ? '\\\\' + mark : all).replace(kUnseen, escape);
+}
+
+const facts = JSON.parse(withoutUnseen(
+  document.getElementById('facts').textContent));
 const shown = {target: 0, size: 0, program: ''};
 
 const manifest = () => facts.manifests[shown.target];
