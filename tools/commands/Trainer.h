@@ -61,6 +61,7 @@ private:
   std::vector<std::string> metrics() const;
   void sayWhatIsNotReached() const;
   Status loop();
+  Status finishLoop();
   /// The rows of a step of the pass that has this order.
   std::span<const int64_t> rowsOf(std::span<const int64_t> order,
                                   int64_t step) const;

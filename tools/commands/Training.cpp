@@ -240,9 +240,17 @@ Status Trainer::loop() {
       }
     }
   }
+  progress.clear();
+  Status status = finishLoop();
+  // The last frame has the last evaluation, too.
   if (view_)
     view_->end();
-  progress.clear();
+  return status;
+}
+
+/// What is said, saved and evaluated behind the last step.
+Status Trainer::finishLoop() {
+  Position &position = result_.position;
   if (int64_t skipped = updates_.skipped())
     note(std::to_string(skipped) +
          " updates were left out: the norm of the gradients was not finite");

@@ -12,7 +12,8 @@ const shown = (value) => value === null || value === undefined ? '-' :
   Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ?
     value.toExponential(3) : String(Number(value.toPrecision(5)));
 const bytes = (value) => value >= 2 ** 30 ? (value / 2 ** 30).toFixed(2) + ' GiB' :
-  (value / 2 ** 20).toFixed(1) + ' MiB';
+  value >= 2 ** 20 ? (value / 2 ** 20).toFixed(1) + ' MiB' :
+  value >= 2 ** 10 ? (value / 2 ** 10).toFixed(1) + ' KiB' : Math.round(value) + ' B';
 const time = (value) => Math.floor(value / 60) + ':' +
   String(Math.floor(value % 60)).padStart(2, '0');
 
