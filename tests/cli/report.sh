@@ -145,6 +145,29 @@ opened e.html >dom || fail 'the page with a curve does not open'
 grep -qE 'What would halve the memory\? (--memory-budget=0\.[0-9] plans|No memory budget: the least is what --memory-budget=)' dom ||
   fail 'the curve does not say what halves the memory'
 
+# In a narrow window the backward is below the forward, and pictures say that
+# they go on.
+cat >small.json <<'JSON'
+{"format": "tandem-graph", "version": 1, "name": "small",
+ "inputs": [{"name": "x", "type": "f32", "shape": [8, 8]}],
+ "params": [{"name": "w", "type": "f32", "shape": [8, 8]}],
+ "nodes": [
+  {"op": "matmul", "inputs": ["x", "w"], "outputs": ["y"]},
+  {"op": "reduce_sum", "inputs": ["y"], "outputs": ["loss"], "attributes": {"dims": [0, 1]}}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+JSON
+expect 0 '' "$tandem" inspect small.json --html=small.html
+narrow() {
+  timeout 100 "$browser" --headless --no-sandbox --disable-gpu \
+    --user-data-dir="$work/browser" --window-size="$1,900" \
+    --virtual-time-budget=5000 --dump-dom "file://$work/small.html#all" 2>>log
+}
+narrow 500 >dom || fail 'the page does not open in a narrow window'
+grep -qE 'class="side">↩ ' dom || fail 'the narrow graph has no backward'
+grep -q 'class="soft narrow"' dom || fail 'pictures do not say that they go on'
+narrow 1200 >dom || fail 'the page does not open in a wide window'
+! grep -qE 'class="side">↩ ' dom || fail 'the wide graph is a narrow one'
+
 # As a reader walks through it.
 "$walk" --json=walk.json c.html e.html g.html h.html pp.html || fail 'a walk through the pages meets an error'
 

@@ -59,7 +59,7 @@ function budgetCurve() {
     ms / most('predicted_ms') * (height - bottom - 20);
   const line = points.map(
     point => `${x(point.peak_bytes)},${y(point.predicted_ms)}`).join(' ');
-  const picture = points.length ? make('div', {class: 'wide'}, draw('svg', {
+  const picture = points.length ? widePicture(draw('svg', {
     viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'scrolled',
     'aria-label': 'Predicted time of a step over its planned peak',
   }, draw('line', {x1: left, x2: width - 20, y1: y(0), y2: y(0),

@@ -24,6 +24,18 @@ function draw(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(kSvg, tag), attributes, children);
 }
 
+// A picture that a narrow window shows a part of: it says so, and scrolls.
+function widePicture(picture) {
+  return [make('p', {class: 'soft narrow'},
+    'The picture goes on to the right: scroll it, or go through it with the ' +
+    'arrow keys.'), make('div', {class: 'wide'}, picture)];
+}
+
+// Brings a part of a picture into sight that was chosen with a key.
+function intoSight(item) {
+  if (item) item.scrollIntoView({block: 'nearest', inline: 'nearest'});
+}
+
 // A number as people read it, with itself behind it.
 function number(value, text, id) {
   return make('data', {

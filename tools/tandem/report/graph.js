@@ -23,6 +23,10 @@ function moduleTree(ops) {
   return root;
 }
 
+// Two columns need room; in a narrow window the backward stands below the
+// forward.
+const kNarrow = matchMedia('(max-width: 40rem)');
+
 // What is to be seen of the tree, line by line. A module with one module in it
 // and nothing else is one line with it.
 function linesOf(root, open) {
@@ -39,6 +43,11 @@ function linesOf(root, open) {
     }
     const sides = ['forward', 'backward'].map(
       side => node.ops.filter(op => op.side === side));
+    if (kNarrow.matches) {
+      lines.push(...sides[0].map(forward => ({forward, depth})),
+                 ...sides[1].map(backward => ({backward, depth})));
+      return;
+    }
     const count = Math.max(sides[0].length, sides[1].length);
     for (let i = 0; i < count; ++i)
       lines.push({forward: sides[0][i], backward: sides[1][i], depth});
@@ -110,6 +119,8 @@ function graph() {
     const cells = line.node
       ? make('span', {class: 'module'}, (isOpen ? '▾ ' : '▸ ') + line.name,
              make('span', {class: 'soft'}, `  ${line.node.count} ops`))
+      : kNarrow.matches ? make('span', {class: 'side'}, line.forward
+        ? graphOp(line.forward) : '↩ ' + graphOp(line.backward))
       : [make('span', {class: 'side'}, graphOp(line.forward)),
          make('span', {class: 'side'}, graphOp(line.backward))];
     const item = make('div', {
@@ -166,6 +177,7 @@ function graph() {
   }
 
   room.addEventListener('scroll', draws);
+  kNarrow.addEventListener('change', refresh);
   room.addEventListener('keydown', event => {
     const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 20,
                   PageUp: -20}[event.key];
@@ -189,8 +201,8 @@ function graph() {
     make('h2', {}, 'The model by modules'),
     make('p', {class: 'soft'}, `${ops.length} ops as they are planned. In a ` +
       'module, those of the forward are on the left and those of the ' +
-      'backward on the right, each in its own order; what the backward ' +
-      'runs again is on the right, too.'),
+      'backward on the right (in a narrow window below, behind ↩), each in ' +
+      'its own order; what the backward runs again is with it.'),
     make('div', {class: 'tools'}, make('label', {}, 'Find ',
       make('input', {type: 'search', input: search})), ' ', found),
     room, said];

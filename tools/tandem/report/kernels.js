@@ -82,7 +82,7 @@ function roofline(rows) {
     circles[at].classList.add('chosen');
     said.textContent = kernelText(biggest[at], whole);
   }
-  return [legend(kinds), make('div', {class: 'wide'}, draw('svg', {
+  return [legend(kinds), widePicture(draw('svg', {
     viewBox: `0 0 ${kWidth} ${height}`, role: 'application', tabindex: 0,
     class: 'scrolled', 'aria-label': 'Kernels under the roof of the machine',
     mouseover: event => {
@@ -94,6 +94,7 @@ function roofline(rows) {
       if (!step) return;
       event.preventDefault();
       choose(at + step);
+      intoSight(circles[at]);
     },
   }, marks, lines, circles)), said];
 }

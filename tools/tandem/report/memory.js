@@ -62,6 +62,7 @@ function timeline(program, lives, level, kinds) {
       if (!step) return;
       event.preventDefault();
       choose(at + step);
+      intoSight(items[at]);
     },
   }, marks, items, draw('polyline', {points: line, class: 'level'}),
     draw('line', {x1: x(fullest + 0.5), x2: x(fullest + 0.5), y1: 10,
@@ -70,7 +71,7 @@ function timeline(program, lives, level, kinds) {
     draw('text', {x: kWidth - 10, y: kHeight - 10, 'text-anchor': 'end'},
          `launch ${launches - 1}`));
   const left = lives.length - drawn.length;
-  return [make('div', {class: 'wide'}, picture), said,
+  return [widePicture(picture), said,
     left > 0 ? make('p', {class: 'soft'}, `${left} smaller values are not ` +
       'drawn; the table has them.') : null];
 }
@@ -139,7 +140,7 @@ function memory() {
   const uses = [make('h2', {}, 'Most in use by program'),
     make('p', {class: 'soft'}, 'What is in use in the arena of a program at ' +
       'most, beside its arguments and results: a part of the peak of a step.'),
-    make('div', {class: 'wide'}, useBars())];
+    widePicture(useBars())];
   const title = make('h2', {}, `The arena of ${program.name}`);
   if (!lives.length)
     return [parts, title, make('p', {}, 'It has none.'), uses];

@@ -148,6 +148,8 @@ function schedule(label, {rows, end}) {
       look(task.start, to - from);
       choose(at);
     }
+    for (const [item, place] of drawn)
+      if (place.row === at.row && place.task === at.task) intoSight(item);
   }
 
   picture.addEventListener('mouseover', event => {
@@ -164,7 +166,7 @@ function schedule(label, {rows, end}) {
     press('Wider', () => look(middle(), width() * 4)), ' ',
     press('Earlier', () => look(middle() - width() / 2, width())), ' ',
     press('Later', () => look(middle() + width() / 2, width()))),
-    make('div', {class: 'wide'}, picture), said];
+    widePicture(picture), said];
 }
 
 function rankTables(timeline) {
