@@ -95,6 +95,20 @@ python3 "$check" code g.html MLIR PTX || fail 'the page has no PTX'
 expect 0 '' "$tandem" inspect a.tdm --code --html=ac.html
 python3 "$check" code ac.html assembly || fail 'the page has no machine code'
 expect 2 '--code needs .*--html' "$tandem" inspect "$model" --code
+# The page of `compile` has it too, of stages each its own, and the artifact is
+# the same.
+expect 0 '' "$tandem" compile "$model" -o k.tdm --optimizer=adamw:lr=1e-3 \
+  --report=kc.html --code
+cmp a.tdm k.tdm || fail 'code on a page changes the artifact'
+python3 "$check" code kc.html MLIR 'LLVM IR' assembly ||
+  fail 'the page of compile lacks code'
+expect 0 '' "$tandem" compile "$model" -o kp.tdm --mesh=pipe=2 --parallel=pp \
+  --optimizer=adamw:lr=1e-3 --report=kp.html --code
+for page in kp kp.stage1; do
+  python3 "$check" code $page.html MLIR 'LLVM IR' assembly ||
+    fail "$page.html lacks code"
+done
+expect 2 '--code needs .*--report' "$tandem" compile "$model" -o k.tdm --code
 expect 2 '--code and --kernel-cache exclude each other' "$tandem" inspect \
   "$model" --code --html=k.html --kernel-cache=kernels
 

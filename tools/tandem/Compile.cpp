@@ -12,6 +12,7 @@
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/ExplainFused.h"
 #include "tools/tandem/InspectMethods.h"
+#include "tools/tandem/KernelCode.h"
 #include "tools/tandem/PlannedFacts.h"
 #include "tools/tandem/Report.h"
 #include "tools/tandem/Session.h"
@@ -114,7 +115,8 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
                           const nlohmann::ordered_json &planned,
                           Session &session, const std::string &model,
                           const CompileOptions &options,
-                          const std::string &output, const std::string &path) {
+                          const KernelTexts *texts, const std::string &output,
+                          const std::string &path) {
   auto bytes = writer.bytes();
   if (!bytes)
     return bytes.status();
@@ -125,6 +127,12 @@ static Status writeReport(const artifact::ArtifactWriter &writer,
   auto facts = pageFacts(*reader, planned, session, output);
   if (!facts)
     return facts.status();
+  if (texts) {
+    auto code = codeFacts(*reader, (*facts)["summaries"], *texts);
+    if (!code)
+      return code.status();
+    (*facts)["code"] = *std::move(code);
+  }
   // The stages of a pipeline have a page each.
   Status status;
   if (!reader->manifest().pipeline)
@@ -233,7 +241,8 @@ struct CompileCommandOptions {
 
   std::string model, output, weights, report;
   CompileFlags flags;
-  bool timeReport = false, timePasses = false, printPipeline = false;
+  bool code = false, timeReport = false, timePasses = false,
+       printPipeline = false;
   std::optional<int64_t> devices;
   SimulationOptions machine; ///< that a plan is chosen for
 
@@ -257,6 +266,14 @@ struct CompileCommandOptions {
         .check(checkReportFile)
         .example("report.html")
         .excludes("stop-after", "there is no artifact");
+    table
+        .flag("code", code,
+              "the page also has the kernels' code, as MLIR, LLVM IR, assembly "
+              "or PTX: 1.25 MiB, of those that take longest")
+        .needs("report")
+        .excludes("variant", "sizes share their code")
+        .excludes("kernel-cache", "all code is made")
+        .excludes("kernel-cache-size", "all code is made");
     table
         .list("variant", "NAME=N,...|FILE", flags.options.variants,
               "compile several sizes into one artifact, which share "
@@ -299,7 +316,7 @@ struct CompileCommandOptions {
       if (option.name == "dump-phases" || option.name == "dump-passes" ||
           option.name == "reproducer" || option.name == "tune" ||
           option.name == "weights" || option.name == "report" ||
-          option.name == "force")
+          option.name == "code" || option.name == "force")
         option.excludes("print-pipeline", "nothing runs");
   }
 
@@ -407,15 +424,24 @@ static Status runCompile(const CompileCommandOptions &command) {
                                        llvm::errs()));
   TimingScope timing = timer.getRootScope();
   options.timing = command.timePasses ? &timing : nullptr;
+  if (command.code)
+    options.kernelCache = "off";
   Session session(options);
   auto planned = nlohmann::ordered_json::array();
+  KernelTexts texts;
   if (!command.report.empty()) {
     session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
       addMethods(planned.back(), modules);
+      if (command.code)
+        texts.addPlanned(modules);
     };
   }
+  if (command.code)
+    session.whenLowered = [&](const Modules &modules) {
+      return texts.addLowered(modules);
+    };
   Status status;
   if (isModule) {
     Modules modules = session.phases(model);
@@ -435,10 +461,13 @@ static Status runCompile(const CompileCommandOptions &command) {
     }
     // When all stages are there.
     for (size_t i = 0; status && !command.report.empty() && i < writers->size();
-         ++i)
-      status = writeReport(
-          (*writers)[i], plannedOf(planned, writers->size(), i), session, model,
-          options, output, reportPath(command.report, int64_t(i)));
+         ++i) {
+      KernelTexts own = texts.of(writers->size(), i);
+      status =
+          writeReport((*writers)[i], plannedOf(planned, writers->size(), i),
+                      session, model, options, command.code ? &own : nullptr,
+                      output, reportPath(command.report, int64_t(i)));
+    }
   }
   if (status)
     status = writeWeights(session.weights(), weights, model);

@@ -62,6 +62,18 @@ Status KernelTexts::addLowered(const Modules &modules) {
   return Status::success();
 }
 
+KernelTexts KernelTexts::of(size_t count, size_t i) const {
+  if (count == 1)
+    return *this;
+  KernelTexts own;
+  for (const auto &targets : kernels)
+    if (i < targets.size())
+      own.kernels.push_back({targets[i]});
+  if (i < ir.size())
+    own.ir.push_back(ir[i]);
+  return own;
+}
+
 const std::vector<std::string> *
 KernelTexts::planned(size_t size, size_t target,
                      const std::string &program) const {

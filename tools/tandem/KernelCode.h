@@ -19,6 +19,10 @@ public:
   /// Keeps the LLVM IR of the kernels for processors, of modules after `lower`.
   Status addLowered(const Modules &modules);
 
+  /// What is of the artifact `i` of `count`: of several stages that of one,
+  /// whose modules stand side by side.
+  KernelTexts of(size_t count, size_t i) const;
+
   /// The kernels of a program of one size, in the order of its launches.
   const std::vector<std::string> *planned(size_t size, size_t target,
                                           const std::string &program) const;

@@ -358,6 +358,11 @@ Session::artifacts(const std::string &path) {
   Modules modules = phases(path);
   if (modules.empty())
     return status();
+  if (whenLowered)
+    if (Status s = whenLowered(modules); !s) {
+      status_ = std::move(s).in(path);
+      return status();
+    }
   std::vector<artifact::ArtifactWriter> writers;
   bool areStages = Pipeline::of(*modules.front()).has_value();
   auto add = [&](Result<artifact::ArtifactWriter> writer) {
