@@ -1,6 +1,7 @@
 //===- Units.cpp - groups of ops on the way to kernels --------------------===//
 #include "passes/plan/Units.h"
 #include "passes/common/PackedWeights.h"
+#include "passes/common/Phase.h"
 #include "passes/plan/Collectives.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Rates.h"
@@ -139,6 +140,22 @@ bool Units::crossesStreams(Operation *op) const {
   });
 }
 
+/// True if the op of the forward makes something narrower of `wide` that the
+/// backward reads, which does not read `wide` itself: to repeat it there would
+/// keep what is wide until then.
+static bool narrowsForBackward(Operation *op, Value wide) {
+  auto isReadBackward = [](Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return passOf(user) == "backward";
+    });
+  };
+  Value result = op->getResult(0);
+  return passOf(op) == "forward" &&
+         elementBytes(getElementTypeOrSelf(result)) <
+             elementBytes(getElementTypeOrSelf(wide)) &&
+         isReadBackward(result) && !isReadBackward(wide);
+}
+
 /// Constants, views that repeat or cut, and cheap functions of one tensor are
 /// repeated where they are used, if they need not exist in memory anyway. A
 /// tensor that repeats a much smaller one does not count.
@@ -188,7 +205,8 @@ void Units::decideRepeated(Block &body) {
       unsigned length = 1;
       for (Value operand : op.getOperands())
         length = std::max(length, chain.lookup(operand) + 1);
-      if (large.size() > 1 || length > longestChain || isExpensive(pointwise))
+      if (large.size() > 1 || length > longestChain || isExpensive(pointwise) ||
+          (large.size() == 1 && narrowsForBackward(&op, large[0])))
         continue;
       repeated.insert(&op);
       chain[result] = length;
