@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/CommandList.h"
 
+#include "runtime/artifact/Exchanges.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -171,6 +173,7 @@ void CommandList::collect(std::span<const runtime::Action> actions,
                           std::span<const ByteRange> places,
                           const StreamTags &tags,
                           std::span<const bool> ofLibrary) {
+  std::vector<bool> joins = artifact::joinsTheOneBefore(manifest, program);
   for (size_t i = 0; i < program.launches.size(); ++i) {
     const Launch &launch = program.launches[i];
     Command command;
@@ -185,6 +188,8 @@ void CommandList::collect(std::span<const runtime::Action> actions,
       if (!collectOverRanks(launch, places, command))
         continue;
       hasRanks |= command.kind != Command::Kind::Copy;
+      if (joinsTheLast(i, joins, command))
+        continue;
     } else if (actions[i] == runtime::runKernel) {
       if (launch.work == 0)
         continue;
@@ -219,6 +224,21 @@ void CommandList::collect(std::span<const runtime::Action> actions,
     }
     list.push_back(std::move(command));
   }
+}
+
+/// Adds a collective to the exchange that the list ends with, if it is of it.
+bool CommandList::joinsTheLast(size_t launch, const std::vector<bool> &joins,
+                               const Command &command) {
+  if (!joins[launch] || list.empty())
+    return false;
+  Command &last = list.back();
+  if (last.kind != Command::Kind::Collective ||
+      last.launch + last.launches != launch)
+    return false;
+  ++last.launches;
+  last.reads.push_back(command.reads[0]);
+  last.writes.push_back(command.writes[0]);
+  return true;
 }
 
 /// False where nothing is to be done: a rank alone, and what has no elements,
@@ -452,6 +472,8 @@ std::string CommandList::dump() const {
     case Command::Kind::Collective:
     case Command::Kind::Slice:
       text += spelling(program.launches[list[c].launch].collective->op);
+      if (command.launches > 1)
+        text += " (" + std::to_string(command.launches) + " in one exchange)";
       break;
     case Command::Kind::Library:
       text += "library '" + kernelOf(command).symbol + "'";

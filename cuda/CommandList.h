@@ -67,7 +67,11 @@ struct Command {
   };
   Kind kind = Kind::Kernel;
   size_t launch = 0; ///< of the program
-  /// Buffers of the program. A copy has one of each, zeros one written.
+  /// From `launch` on: collectives that go in one exchange
+  /// (artifact/Exchanges.h), which none begins before all can; else 1.
+  size_t launches = 1;
+  /// Buffers of the program. A copy has one of each, zeros one written, an
+  /// exchange those of all its launches.
   std::vector<int> reads, writes;
   bool usesScratch = false;
   bool isToHost = false, isFromHost = false; ///< a copy
@@ -136,6 +140,8 @@ private:
   bool collectOverRanks(const artifact::Launch &launch,
                         std::span<const ByteRange> places,
                         Command &command) const;
+  bool joinsTheLast(size_t launch, const std::vector<bool> &joins,
+                    const Command &command);
   void putCopiesAside(int firstFree);
   void addWaits();
   const artifact::Kernel &kernelOf(const Command &command) const;

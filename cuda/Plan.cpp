@@ -55,9 +55,17 @@ Plan::Plan(const Context &context, const artifact::Manifest &manifest,
         bufferOf.push_back(static_cast<int>(*launch.library->workspace));
     } else if (command.kind == Command::Kind::Collective ||
                command.kind == Command::Kind::Slice) {
-      one.collective = &*launch.collective;
-      for (int64_t buffer : launch.buffers)
-        bufferOf.push_back(static_cast<int>(buffer));
+      if (command.kind == Command::Kind::Slice)
+        one.slice = &*launch.collective;
+      one.firstExchanged = exchanged.size();
+      for (size_t i = 0; i < command.launches; ++i) {
+        const Launch &each = program.launches[command.launch + i];
+        for (int64_t buffer : each.buffers)
+          bufferOf.push_back(static_cast<int>(buffer));
+        if (!one.slice)
+          exchanged.push_back({&*each.collective, nullptr, nullptr});
+      }
+      one.exchangedCount = exchanged.size() - one.firstExchanged;
     } else {
       bufferOf.push_back(command.writes.front());
       if (command.kind == Command::Kind::Copy)
@@ -82,7 +90,10 @@ Plan::~Plan() { dropGraph(); }
 std::string Plan::nameOf(const Command &command) const {
   const Launch &launch = program.launches[command.launch];
   if (launch.isCollective())
-    return std::string(spelling(launch.collective->op));
+    return std::string(spelling(launch.collective->op)) +
+           (command.launches > 1
+                ? " of " + std::to_string(command.launches) + " together"
+                : "");
   if (!launch.isCopy())
     return manifest.kernels[launch.kernel].symbol;
   return command.isToHost ? "copy to host" : "copy from host";
@@ -137,11 +148,16 @@ Status Plan::queueCall(const Bound &one, CUstream stream) {
 }
 
 Status Plan::queueOverRanks(const Bound &one, CUstream stream) {
-  const artifact::Collective &what = *one.collective;
-  const void *from = one.count ? values[one.first] : nullptr;
-  void *to = one.count ? values[one.first + 1] : nullptr;
-  if (what.communicates())
-    return ranks->queue(what, from, to, stream);
+  if (!one.slice) {
+    std::span<RankGroups::Part> parts(exchanged.data() + one.firstExchanged,
+                                      one.exchangedCount);
+    for (size_t i = 0; one.count && i < parts.size(); ++i) {
+      parts[i].from = values[one.first + 2 * i];
+      parts[i].to = values[one.first + 2 * i + 1];
+    }
+    return ranks->queue(parts, stream);
+  }
+  const artifact::Collective &what = *one.slice;
   int64_t size = artifact::groupSize(manifest.mesh, what.axes);
   int64_t bytes = what.elements / size * byteSize(what.dtype);
   return context.check(
@@ -166,7 +182,7 @@ Status Plan::queueOne(size_t command, CUstream stream) {
         "cuLaunchKernel");
   if (one.call)
     return queueCall(one, stream);
-  if (one.collective)
+  if (one.slice || one.exchangedCount)
     return queueOverRanks(one, stream);
   if (one.isToHost || one.isFromHost) // pinned: the driver knows the address
     return context.check(call.memcpyAsync(at(one.first), at(one.first + 1),

@@ -64,14 +64,17 @@ public:
 
 private:
   struct Bound {
-    /// A collective, or a slice; else null.
-    const artifact::Collective *collective = nullptr;
+    /// A slice; else null.
+    const artifact::Collective *slice = nullptr;
+    /// In `exchanged`: the collectives of an exchange; else none.
+    size_t firstExchanged = 0, exchangedCount = 0;
     const LoadedKernel *kernel = nullptr; ///< null: a call, a copy or zeros
     PreparedCall *call = nullptr;
     bool hasWorkspace = false; ///< the call; its last value
     unsigned grid[3] = {1, 1, 1};
     /// In `values`: the kernel's parameters; or the call's buffers and its
-    /// workspace; or where to, and from where.
+    /// workspace; or where to, and from where; of ranks, of each collective
+    /// from where, and where to.
     size_t first = 0, count = 0;
     int64_t bytes = 0;                         ///< of a copy or zeros
     bool isToHost = false, isFromHost = false; ///< a copy
@@ -112,7 +115,9 @@ private:
   driver::CUstream recorder;
   RankGroups *ranks = nullptr; ///< of the run
   std::vector<Bound> bound;    ///< for each command
-  std::vector<void *> values;  ///< of all parameters
+  /// Of all exchanges; a barrier stands alone.
+  std::vector<RankGroups::Part> exchanged;
+  std::vector<void *> values; ///< of all parameters
   std::vector<Mapped> maps;
   std::vector<void *> parameters;    ///< the address of each value or map
   std::vector<int> bufferOf;         ///< for each value; negative: scratch

@@ -200,8 +200,8 @@ RankGroups::~RankGroups() {
     endTogether(*call, comm);
 }
 
-Status RankGroups::queue(const Collective &what, const void *from, void *to,
-                         CUstream stream) {
+Status RankGroups::queue(std::span<const Part> exchange, CUstream stream) {
+  const Collective &what = *exchange.front().what;
   auto group = groups.find(what.axes);
   if (group == groups.end())
     return Status::usage("the communicators are of another artifact");
@@ -213,7 +213,9 @@ Status RankGroups::queue(const Collective &what, const void *from, void *to,
   Result<CUevent> begin = events.record(stream);
   if (!begin)
     return std::move(begin).status();
-  Status status = submit(what, from, to, group->second, stream);
+  Status status = exchange.size() > 1
+                      ? submitTogether(exchange, group->second, stream)
+                      : submit(exchange.front(), group->second, stream);
   Result<CUevent> end = events.record(stream);
   if (status.ok() && !end)
     status = std::move(end).status();
@@ -226,8 +228,25 @@ Status RankGroups::queue(const Collective &what, const void *from, void *to,
   return status;
 }
 
-Status RankGroups::submit(const Collective &what, const void *from, void *to,
-                          ncclComm_t comm, CUstream stream) {
+Status RankGroups::submitTogether(std::span<const Part> exchange,
+                                  ncclComm_t comm, CUstream stream) {
+  ncclResult_t result = call->groupStart();
+  for (size_t i = 0; i < exchange.size() && result == ncclSuccess; ++i) {
+    const auto &[what, from, to] = exchange[i];
+    ncclDataType_t type =
+        typeOf(what->dtype, libraries.ncclVersion()).value_or(ncclUint8);
+    result = call->allReduce(from, to, static_cast<size_t>(what->elements),
+                             type, reduceOf(what->reduce), comm, stream);
+    if (result == ncclInProgress)
+      result = ncclSuccess;
+  }
+  ncclResult_t ended = call->groupEnd();
+  return check(result == ncclSuccess ? ended : result, "ncclGroupEnd", comm);
+}
+
+Status RankGroups::submit(const Part &part, ncclComm_t comm, CUstream stream) {
+  const auto &[says, from, to] = part;
+  const Collective &what = *says;
   auto elements = static_cast<size_t>(what.elements);
   size_t bytes = elements * static_cast<size_t>(byteSize(what.dtype));
   auto ranks = static_cast<size_t>(its.find(what.axes)->ranks());

@@ -6,7 +6,8 @@
 // over the communicator that the model was given (MPI, threads of a test).
 //
 // Collectives are queued on one stream, in the order of the launches, which all
-// ranks have alike, and nothing waits on the host. A thread looks on
+// ranks have alike, and nothing waits on the host. Small sums of one exchange
+// are one group of calls, for which NCCL starts one kernel. A thread looks on
 // (RankWatch.h): where the others do not come within the communicator's limit,
 // or NCCL reports an error, it aborts all communicators and the device is lost,
 // so that whoever waits for a result gets the error and never a wrong number.
@@ -25,6 +26,7 @@
 #include "runtime/comm/MeshCommunicators.h"
 
 #include <map>
+#include <span>
 
 namespace tandem::cuda {
 
@@ -44,18 +46,26 @@ public:
 
   const comm::MeshCommunicators &ranks() const { return its; }
 
-  /// Queues a collective of the manifest; of a barrier both are null. Needs a
-  /// Scope around it.
-  Status queue(const artifact::Collective &what, const void *from, void *to,
-               driver::CUstream stream);
+  /// A collective of the manifest and its addresses; of a barrier both are
+  /// null.
+  struct Part {
+    const artifact::Collective *what;
+    const void *from;
+    void *to;
+  };
+  /// Queues an exchange (artifact/Exchanges.h): several are all-reduces of one
+  /// set of axes, and one group of calls. Needs a Scope around it.
+  Status queue(std::span<const Part> exchange, driver::CUstream stream);
 
 private:
   RankGroups(const Context &context, EventPool &events, Libraries &libraries,
              const comm::MeshCommunicators &ranks, void *word);
   Status agree(const Status &own);
   Status connect(const artifact::Collective &first);
-  Status submit(const artifact::Collective &what, const void *from, void *to,
-                nccl::ncclComm_t comm, driver::CUstream stream);
+  Status submit(const Part &part, nccl::ncclComm_t comm,
+                driver::CUstream stream);
+  Status submitTogether(std::span<const Part> exchange, nccl::ncclComm_t comm,
+                        driver::CUstream stream);
   Status check(nccl::ncclResult_t result, const char *call,
                nccl::ncclComm_t comm);
 

@@ -4,9 +4,12 @@
 // A collective is two commands on its stream: one puts this rank's part into
 // shared memory, one takes the parts of all when they are there; a sum is made
 // in the order of the ranks. What they read and write is checked for races like
-// a kernel's. Errors of the emulator: ranks that ask for different collectives,
-// messages of other sizes than expected, communicators used after their end, in
-// a capture, or in another context than they were made in.
+// a kernel's. Collectives of a group are queued at its end. Errors of the
+// emulator: ranks that ask for different collectives, or for other groups of
+// them; collectives of a group of which one writes what another one touches,
+// since a GPU runs them at once; messages of other sizes than expected;
+// communicators used after their end, in a capture, or in another context than
+// they were made in.
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/NcclApi.h"
@@ -204,31 +207,53 @@ void combine(const RankMemory &memory, uint64_t number, const RankCall &call,
       static_cast<int64_t>(bytes) / byteSize(type));
 }
 
-ncclResult_t collective(const char *name, RankCall call, const void *from,
-                        void *to, ncclComm_t comm, CUstream stream) {
+/// A collective that was asked for.
+struct Asked {
+  const char *name;
+  RankCall call;
+  const void *from;
+  void *to;
+  ncclComm_t comm;
+  CUstream stream;
+};
+
+struct Bytes {
+  size_t in = 0, out = 0;
+};
+
+/// Returns what a rank reads and writes; nothing of a call that cannot be.
+std::optional<Bytes> bytesOf(const RankCall &call, const RankMemory &memory) {
+  auto type = elementOf(static_cast<ncclDataType_t>(call.type));
+  auto ranks = static_cast<size_t>(memory.ranks());
+  if (!type || call.root < 0 || call.root >= memory.ranks() ||
+      (call.op < AllGather && !reduceOf(static_cast<ncclRedOp_t>(call.reduce))))
+    return std::nullopt;
+  size_t bytes = call.count * static_cast<size_t>(byteSize(*type));
+  Bytes all{call.op == ReduceScatter ? bytes * ranks : bytes,
+            call.op == AllGather ? bytes * ranks : bytes};
+  if (call.op == Broadcast && memory.rank() != call.root)
+    all.in = 0;
+  return all.in > RankMemory::mostBytes ? std::nullopt : std::optional(all);
+}
+
+ncclResult_t queueOne(const Asked &asked) {
+  const auto &[name, call, from, to, comm, stream] = asked;
   return withComm(
-      comm, stream, name, [&](Machine &m, Stream &on, const StatePtr &state) {
-        auto type = elementOf(static_cast<ncclDataType_t>(call.type));
+      comm, stream, name,
+      [&, name = name, call = call, from = from,
+       to = to](Machine &m, Stream &on, const StatePtr &state) {
         RankMemory &memory = *state->memory;
-        auto ranks = static_cast<size_t>(memory.ranks());
-        if (!type || call.root < 0 || call.root >= memory.ranks() ||
-            (call.op < AllGather &&
-             !reduceOf(static_cast<ncclRedOp_t>(call.reduce))))
+        std::optional<Bytes> bytes = bytesOf(call, memory);
+        if (!bytes)
           return ncclInvalidArgument;
-        size_t bytes = call.count * static_cast<size_t>(byteSize(*type));
-        size_t in = call.op == ReduceScatter ? bytes * ranks : bytes;
-        size_t out = call.op == AllGather ? bytes * ranks : bytes;
-        if (call.op == Broadcast && memory.rank() != call.root)
-          in = 0;
-        if (in > RankMemory::mostBytes)
-          return ncclInvalidArgument;
-        if (bytes == 0)
+        auto [in, out] = *bytes;
+        if (out == 0)
           return ncclSuccess;
         uint64_t number = ++state->collectives;
         ncclResult_t result = push(
             m, on, state, std::string(name) + " (send)",
             [=, &memory] { return memory.canPut(number); },
-            [=, &memory](Execution &execution) {
+            [=, in = in, &memory](Execution &execution) {
               if (execution.read(reinterpret_cast<uintptr_t>(from), in))
                 std::memcpy(memory.put(number), from, in);
               memory.hasPut(number, call);
@@ -237,7 +262,7 @@ ncclResult_t collective(const char *name, RankCall call, const void *from,
           return result;
         return push(
             m, on, state, name, [=, &memory] { return memory.canTake(number); },
-            [=, &memory, s = state.get()](Execution &execution) {
+            [=, out = out, &memory, s = state.get()](Execution &execution) {
               if (execution.write(reinterpret_cast<uintptr_t>(to), out) &&
                   isSame(execution, *s, number))
                 combine(memory, number, call, static_cast<std::byte *>(to),
@@ -260,6 +285,7 @@ struct Message {
 /// Of this thread.
 struct Group {
   int depth = 0;
+  std::vector<Asked> collectives;
   std::vector<Message> messages;
 };
 Group &group() {
@@ -311,6 +337,47 @@ ncclResult_t queueOne(const Message &message) {
               memory.hasSent(number, peer, message.bytes);
             });
       });
+}
+
+/// True if one writes what the other one touches.
+bool meet(const Asked &a, const Asked &b) {
+  auto touch = [](const void *x, size_t xBytes, const void *y, size_t yBytes) {
+    auto first = reinterpret_cast<uintptr_t>(x),
+         second = reinterpret_cast<uintptr_t>(y);
+    return first < second + yBytes && second < first + xBytes;
+  };
+  Bytes own = bytesOf(a.call, *a.comm->state->memory).value_or(Bytes()),
+        its = bytesOf(b.call, *b.comm->state->memory).value_or(Bytes());
+  return touch(a.to, own.out, b.to, its.out) ||
+         touch(a.to, own.out, b.from, its.in) ||
+         touch(a.from, own.in, b.to, its.out);
+}
+
+/// A GPU runs those of a group at once, and ranks must have the same groups.
+ncclResult_t queueTogether(std::vector<Asked> asked) {
+  Machine &m = machine();
+  std::unique_lock<std::recursive_mutex> lock(m.lock);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    asked[i].call.together = static_cast<int>(asked.size());
+    for (size_t j = 0; j < i; ++j)
+      if (live().contains(asked[i].comm) && live().contains(asked[j].comm) &&
+          meet(asked[i], asked[j]))
+        m.report.error(std::string(asked[i].name) +
+                       " is in a group with one that it shares bytes "
+                       "with, which either writes");
+  }
+  lock.unlock();
+  for (const Asked &one : asked)
+    if (ncclResult_t result = queueOne(one))
+      return result;
+  return ncclSuccess;
+}
+
+ncclResult_t collective(const Asked &asked) {
+  if (group().depth == 0)
+    return queueOne(asked);
+  group().collectives.push_back(asked);
+  return ncclSuccess;
 }
 
 /// Those that are sent first: what one rank receives, another has sent then.
@@ -460,36 +527,54 @@ ncclResult_t ncclGroupEnd() {
     return ncclInvalidUsage;
   if (--group().depth > 0)
     return ncclSuccess;
+  if (ncclResult_t result =
+          queueTogether(std::exchange(group().collectives, {})))
+    return result;
   return queueAll(std::exchange(group().messages, {}));
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclRedOp_t reduce,
                            ncclComm_t comm, CUstream stream) {
-  return collective("ncclAllReduce", {AllReduce, type, reduce, 0, count}, from,
-                    to, comm, stream);
+  return collective({"ncclAllReduce",
+                     {AllReduce, type, reduce, 0, 1, count},
+                     from,
+                     to,
+                     comm,
+                     stream});
 }
 
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t countOfOut,
                                ncclDataType_t type, ncclRedOp_t reduce,
                                ncclComm_t comm, CUstream stream) {
-  return collective("ncclReduceScatter",
-                    {ReduceScatter, type, reduce, 0, countOfOut}, from, to,
-                    comm, stream);
+  return collective({"ncclReduceScatter",
+                     {ReduceScatter, type, reduce, 0, 1, countOfOut},
+                     from,
+                     to,
+                     comm,
+                     stream});
 }
 
 ncclResult_t ncclAllGather(const void *from, void *to, size_t countOfIn,
                            ncclDataType_t type, ncclComm_t comm,
                            CUstream stream) {
-  return collective("ncclAllGather", {AllGather, type, 0, 0, countOfIn}, from,
-                    to, comm, stream);
+  return collective({"ncclAllGather",
+                     {AllGather, type, 0, 0, 1, countOfIn},
+                     from,
+                     to,
+                     comm,
+                     stream});
 }
 
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,
                            CUstream stream) {
-  return collective("ncclBroadcast", {Broadcast, type, 0, root, count}, from,
-                    to, comm, stream);
+  return collective({"ncclBroadcast",
+                     {Broadcast, type, 0, root, 1, count},
+                     from,
+                     to,
+                     comm,
+                     stream});
 }
 
 ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,

@@ -28,7 +28,9 @@ std::string RankCall::text() const {
   return std::string(ops[op]) + " of " + std::to_string(count) +
          " elements of type " + std::to_string(type) +
          (op < 2 ? std::string(", ") + reduces[reduce] : "") +
-         (op == 3 ? ", from rank " + std::to_string(root) : "");
+         (op == 3 ? ", from rank " + std::to_string(root) : "") +
+         (together > 1 ? ", one of " + std::to_string(together) + " in a group"
+                       : "");
 }
 
 std::shared_ptr<RankMemory> RankMemory::open(const std::string &name, int ranks,

@@ -21,6 +21,7 @@ namespace tandem::emulator {
 /// What a rank asks for; all must ask for the same.
 struct RankCall {
   int op = 0, type = 0, reduce = 0, root = 0;
+  int together = 1; ///< collectives of its group
   uint64_t count = 0;
   bool operator==(const RankCall &) const = default;
   std::string text() const;

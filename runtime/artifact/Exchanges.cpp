@@ -73,8 +73,6 @@ private:
 std::vector<bool> joinsTheOneBefore(const Manifest &manifest,
                                     const Program &program) {
   std::vector<bool> joins(program.launches.size());
-  if (manifest.target.kind == "cuda")
-    return joins;
   Exchange exchange(manifest, program);
   for (size_t i = 0; i < joins.size(); ++i) {
     joins[i] = exchange.takes(i);

@@ -140,6 +140,40 @@ TEST(CommandList, CollectivesHaveAStream) {
             "end: waits for 4\n");
 }
 
+/// Small sums that follow each other are one command, which waits for what
+/// makes any of them, and which what needs any of them waits for.
+TEST(CommandList, SmallSumsAreOneExchange) {
+  Maker m;
+  m.manifest.mesh = {{"data", 2}};
+  auto sum = [&](int64_t from, int64_t to) {
+    artifact::Collective what;
+    what.op = artifact::Collective::Op::AllReduce;
+    what.axes = {"data"};
+    what.dtype = artifact::DType::F32;
+    what.elements = 64;
+    m.program().launches.push_back(artifact::Launch::over(what, {from, to}));
+  };
+  int64_t x = m.argument(64), a = m.arena(0, 256), b = m.arena(256, 256),
+          c = m.arena(512, 256), d = m.arena(768, 256), e = m.arena(1024, 256);
+  m.launch({x}, {a});
+  m.launch({x}, {b});
+  sum(a, c);
+  sum(b, d);
+  sum(d, e); // reads what the one before writes
+  m.launch({d}, {a});
+  EXPECT_EQ(m.list().dump(),
+            "0: 'k0' on 0 reads argument 0 writes arena [0, 256)\n"
+            "1: 'k1' on 0 reads argument 0 writes arena [256, 512)\n"
+            "2: all_reduce (2 in one exchange) on 3 reads arena [0, 256), "
+            "arena [256, 512) writes arena [512, 768), arena [768, 1024) "
+            "after 0, 1 waits for 1\n"
+            "3: all_reduce on 3 reads arena [768, 1024) writes arena [1024, "
+            "1280) after 2\n"
+            "4: 'k2' on 0 reads arena [768, 1024) writes arena [0, 256) after "
+            "2 waits for 2\n"
+            "end: waits for 3\n");
+}
+
 TEST(CommandList, ArgumentsThatShareMemoryAreOrdered) {
   Maker m;
   int64_t x = m.argument(64), y = m.argument(64), z = m.arena(0, 256);

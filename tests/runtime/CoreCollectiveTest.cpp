@@ -298,9 +298,9 @@ TEST(Exchanges, SmallSumsGoTogether) {
       {"not what has no elements",
        [](Manifest &m) { m.programs[0].launches[1].collective->elements = 0; },
        {false, false, false, true, true}},
-      {"not by NCCL",
+      {"by NCCL, too",
        [](Manifest &m) { m.target.kind = "cuda"; },
-       {false, false, false, false, false}},
+       {false, true, true, true, true}},
   };
   for (const Case &one : cases) {
     Manifest m = sums();

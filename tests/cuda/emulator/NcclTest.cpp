@@ -147,6 +147,66 @@ TEST_P(Nccl, RanksThatDisagree) {
       << errors[0];
 }
 
+/// Collectives of a group are queued at its end, all of them.
+TEST_P(Nccl, CollectivesOfAGroup) {
+  CUdeviceptr more[2] = {array(), array()}, sums[2] = {array(), array()};
+  for (int rank = 0; rank < 2; ++rank) {
+    set(from[rank], float(1 + rank));
+    set(more[rank], float(10 + rank));
+  }
+  together([&](int rank, ncclComm_t &comm) {
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(sum(rank, comm), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(at(more[rank]), at(sums[rank]), kElements,
+                            ncclFloat32, ncclSum, comm, own[rank]),
+              ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(get(to[rank]), 3.f);
+    EXPECT_EQ(get(sums[rank]), 21.f);
+  }
+  EXPECT_EQ(takeErrors(), std::vector<std::string>());
+}
+
+/// A GPU runs them at once.
+TEST_P(Nccl, OneOfAGroupReadsWhatAnotherWrites) {
+  set(from[0], 1);
+  set(from[1], 1);
+  together([&](int rank, ncclComm_t &comm) {
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(sum(rank, comm), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(at(to[rank]), at(from[rank]), kElements,
+                            ncclFloat32, ncclSum, comm, own[rank]),
+              ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+  });
+  std::vector<std::string> errors = takeErrors();
+  ASSERT_EQ(errors.size(), 2u); // of each rank
+  EXPECT_NE(errors[0].find("in a group with one that it shares bytes"),
+            std::string::npos)
+      << errors[0];
+}
+
+TEST_P(Nccl, RanksWithOtherGroups) {
+  set(from[0], 1);
+  set(from[1], 1);
+  together([&](int rank, ncclComm_t &comm) {
+    if (rank == 0) {
+      EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+      EXPECT_EQ(sum(rank, comm, /*count=*/0), ncclSuccess);
+    }
+    EXPECT_EQ(sum(rank, comm), ncclSuccess);
+    if (rank == 0)
+      EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+    EXPECT_CU(cuStreamSynchronize(own[rank]));
+  });
+  std::vector<std::string> errors = takeErrors();
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_NE(errors[0].find("one of 2 in a group"), std::string::npos)
+      << errors[0];
+}
+
 TEST_P(Nccl, AnAbortEndsWhatWaits) {
   set(from[0], 1);
   set(from[1], 1);
