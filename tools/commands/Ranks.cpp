@@ -14,12 +14,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
+#include <optional>
+#include <string_view>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 #include <zlib.h>
 
 namespace tandem::commands {
@@ -83,14 +88,22 @@ bool isOfAnother(const std::string &text, int rank) {
   return false;
 }
 
+/// How many processes a launcher says that it started, and the number of this
+/// one.
+int64_t launchedCount() {
+  return launched({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS",
+                   "WORLD_SIZE"})
+      .value_or(1);
+}
+int64_t launchedRank() {
+  return launched({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
+      .value_or(0);
+}
+
 /// A launcher that starts several processes with an artifact for one.
 void warnOfCopies() {
-  int64_t count =
-      launched({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-          .value_or(1);
-  int64_t rank = launched({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
-                     .value_or(0);
-  if (count > 1 && rank == 0)
+  int64_t count = launchedCount();
+  if (count > 1 && launchedRank() == 0)
     warn("the artifact is for one process, and a launcher started " +
          std::to_string(count) +
          ": each does all of it by itself; an artifact for all of them is "
@@ -104,6 +117,46 @@ const char *libraryOfRanks(bool isOnHost) {
   bool hasMpi = launched({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}).has_value();
   return !isOnHost && !hasMpi && launched({"WORLD_SIZE"}) ? "nccl" : "mpi";
 }
+
+/// Ends this process where MPI does not connect it to the others in time. The
+/// begin of MPI waits until all processes have come, also for one that has
+/// ended, and cannot be given up.
+class StartWatch {
+public:
+  explicit StartWatch(comm::Milliseconds limit)
+      : thread([this, limit] { watch(limit); }) {}
+  ~StartWatch() {
+    {
+      std::lock_guard lock(mutex);
+      isOver = true;
+    }
+    changed.notify_one();
+    thread.join();
+  }
+  StartWatch(const StartWatch &) = delete;
+  StartWatch &operator=(const StartWatch &) = delete;
+
+private:
+  void watch(comm::Milliseconds limit) {
+    std::unique_lock lock(mutex);
+    if (changed.wait_for(lock, limit, [this] { return isOver; }))
+      return;
+    std::fprintf(stderr,
+                 "%s: error: rank %lld: MPI has not connected the %lld "
+                 "processes within %lld ms: one of them has ended, or has not "
+                 "come so far\n",
+                 program_invocation_short_name,
+                 static_cast<long long>(launchedRank()),
+                 static_cast<long long>(launchedCount()),
+                 static_cast<long long>(limit.count()));
+    ::_exit(static_cast<int>(Code::Failed));
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isOver = false;
+  std::thread thread; ///< the last: it uses the others
+};
 
 /// Fails unless all ranks have the same artifact and program.
 Status agreeOnModel(const runtime::Model &model, const std::string &artifact) {
@@ -165,7 +218,13 @@ connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options,
                        std::to_string(ranks) + "' before the command";
   comm::Milliseconds limit =
       std::chrono::seconds(options.timeout.value_or(300));
-  auto peers = comm::openPeers(libraryOfRanks(isOnHost), nullptr, limit);
+  const char *library = libraryOfRanks(isOnHost);
+  std::optional<StartWatch> watch;
+  // What the library waits for by itself has its own limit and message.
+  if (launchedCount() > 1 && library == std::string_view("mpi"))
+    watch.emplace(limit + std::chrono::seconds(1));
+  auto peers = comm::openPeers(library, nullptr, limit);
+  watch.reset();
   if (!peers)
     return Status(peers.status().code(), peers.status().message() + advice);
   own().world = comm::makePeerCommunicator(*std::move(peers), limit,
@@ -312,8 +371,13 @@ std::FILE *sayings() {
 
 std::string messageOfRank(const Status &status) {
   const comm::Communicator *world = own().world.get();
-  if (status.ok() || !world)
+  if (status.ok())
     return status.message();
+  if (!world) // another one may not fail
+    return (launchedCount() > 1
+                ? "rank " + std::to_string(launchedRank()) + ": "
+                : "") +
+           status.message();
   if (own().isTogether)
     return world->rank() == 0 ? status.message() : "";
   return "rank " + std::to_string(world->rank()) + ": " + status.message();
