@@ -199,6 +199,10 @@ static CallResults binaryCrossEntropy(Call &call) {
   Expr line =
       detach(loss) + (x - detach(x)) * select(isEdge, slope, slope.like(0));
   loss = select(isEdge, line, loss);
+  // What is no probability has no loss.
+  loss = select(logicalAnd(compare(ComparePredicate::ge, x, x.like(0)),
+                           compare(ComparePredicate::le, x, x.like(1))),
+                loss, loss.like(kNaN));
   if (weight)
     loss = loss * weight;
   return SmallVector<Value>{
@@ -294,7 +298,7 @@ void tandem::addLossFunctions(FunctionTable &table) {
       nllLoss);
   table.add("binary_cross_entropy(x, target, weight?; reduction=mean)",
             "-(target log(x) + (1 - target) log(1 - x)), logarithms at least "
-            "-100",
+            "-100; NaN where x is not from 0 to 1",
             binaryCrossEntropy);
   table.add("binary_cross_entropy_with_logits(x, target, weight?, pos_weight?; "
             "reduction=mean)",

@@ -325,8 +325,24 @@ TEST_F(Merged, ALossOfProbabilitiesIsSaid) {
   EXPECT_TRUE(said("Softmax", "kl"));
   EXPECT_TRUE(said("Sigmoid", "bce_with_logits"));
   EXPECT_FALSE(said("LogSoftmax", "nll"));
+  EXPECT_FALSE(said("Sigmoid", "bce"));
   EXPECT_FALSE(said("Sigmoid", "mse"));
   EXPECT_FALSE(said("Relu", "cross_entropy"));
+}
+
+// So were losses of probabilities of what is none.
+TEST_F(Merged, ALossOfLogitsIsSaid) {
+  auto said = [&](const std::string &kind, const std::string &use) {
+    Model model = empty();
+    model.graph.initializers = {floats("w", {2, 3}, {1, 2, 3, 4, 5, 6})};
+    model.graph.nodes = {node("Add", {"x", "w"}, {"a"}),
+                         node("Identity", {"a"}, {"y"})};
+    import(model, kind + ":y,t");
+    return says("comes out of an Add, but " + kind) && says("use " + use);
+  };
+  EXPECT_TRUE(said("bce", "bce_with_logits")) << notes();
+  EXPECT_TRUE(said("nll", "cross_entropy")) << notes();
+  EXPECT_TRUE(said("kl", "a LogSoftmax of it")) << notes();
 }
 
 // nll left labels of -100 out, and cross_entropy refused them.

@@ -356,6 +356,23 @@ TEST_P(Losses, DiceOfMasksIsThatOfMonai) {
   EXPECT_NEAR(m->output("loss")[0], 0.31286223038445116, 1e-6);
 }
 
+// Logits given to it had a loss, whose logarithms were bounded.
+TEST_P(Losses, WhatIsNoProbabilityHasNoCrossEntropy) {
+  std::string text = withLoss("bce:y,t", "2x2xf32", "2x2xf32");
+  auto m = start({text.c_str(), nullptr});
+  ASSERT_TRUE(m);
+  m->set("labels", {1, 0, 1, 0});
+  m->set("x", {0.5, 0.25, 1, 0});
+  ASSERT_EQ(m->forward(), "");
+  EXPECT_NEAR(m->output("loss")[0], -(std::log(0.5) + std::log(0.75)) / 4,
+              1e-6);
+  for (double wrong : {1.5, -0.25}) {
+    m->set("x", {0.5, wrong, 1, 0});
+    ASSERT_EQ(m->forward(), "");
+    EXPECT_TRUE(std::isnan(m->output("loss")[0]));
+  }
+}
+
 // Classes of more than two dimensions are the last one here, and were taken to
 // be dimension 1 by nll: a wrong number where there are as many of both.
 TEST_P(Losses, ClassesOfALossOfFunctionsAreTheLastDimension) {

@@ -15,6 +15,15 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::onnx;
 
+/// True for a product, or one with its bias: any numbers.
+static bool isLayer(const Graph &graph, const NodeData &node) {
+  if (node.op != "Add")
+    return node.op == "Gemm" || node.op == "MatMul" || node.op == "Conv";
+  return llvm::any_of(graph.initializers, [&](const TensorPtr &data) {
+    return data && llvm::is_contained(node.inputs, data->name);
+  });
+}
+
 /// Says where OUTPUT is what the loss computes itself: losses then come out
 /// wrong, and nothing else does.
 void GraphTranslator::noteLoss(const std::string &kind,
@@ -23,13 +32,16 @@ void GraphTranslator::noteLoss(const std::string &kind,
                                         "Squeeze",  "Unsqueeze", "Flatten",
                                         "Cast"};
   static constexpr struct {
-    StringRef kind, op, takes, use;
+    StringRef kind, op, takes, use; ///< no op: a layer
   } wrong[] = {
       {"cross_entropy", "Softmax", "logits", "the input of the Softmax"},
       {"nll", "Softmax", "logarithms of probabilities",
        "a LogSoftmax, or cross_entropy of its input"},
       {"kl", "Softmax", "logarithms of probabilities", "a LogSoftmax"},
       {"bce_with_logits", "Sigmoid", "logits", "the input of the Sigmoid"},
+      {"bce", "", "probabilities", "bce_with_logits"},
+      {"nll", "", "logarithms of probabilities", "cross_entropy"},
+      {"kl", "", "logarithms of probabilities", "a LogSoftmax of it"},
       {"dice", "Softmax", "logits", "the input of the Softmax"},
       {"dice_with_logits", "Sigmoid", "logits", "the input of the Sigmoid"},
   };
@@ -47,10 +59,12 @@ void GraphTranslator::noteLoss(const std::string &kind,
   if (it == makers.end() || !it->second->domain.empty())
     return;
   for (const auto &one : wrong)
-    if (one.kind == kind && one.op == it->second->op)
-      notes.push_back("--loss=" + options.loss + ": '" + output +
-                      "' comes out of a " + one.op.str() + ", but " + kind +
-                      " takes " + one.takes.str() + ": use " + one.use.str());
+    if (one.kind == kind && (one.op.empty() ? isLayer(model.graph, *it->second)
+                                            : one.op == it->second->op))
+      notes.push_back(
+          "--loss=" + options.loss + ": '" + output + "' comes out of " +
+          (it->second->op == "Add" ? "an " : "a ") + it->second->op + ", but " +
+          kind + " takes " + one.takes.str() + ": use " + one.use.str());
 }
 
 /// The values from which those of `next` follow, and these.
