@@ -10,15 +10,15 @@ function halfText() {
   if (!memory || !peak ||
       !programs().some(program => program.name === 'backward')) return '';
   const fixed = kFixed.reduce((sum, key) => sum + (memory[key] || 0), 0);
-  const left = `parameters, states, constants, inputs and outputs have ` +
-    `${bytesText(fixed)} of it, which no memory budget changes`;
+  const left = `Parameters, states, constants, inputs and outputs have ` +
+    `${bytesText(fixed)} of the peak, which no memory budget changes.`;
   const points = ((facts.budget_curve || {}).points || []);
   if (!points.length || shown.size || shown.target)
     return `What would halve the memory? ` + (fixed > peak / 2
-      ? `No memory budget: ${left}.`
+      ? `No memory budget. ${left}`
       : `'tandem explain MODEL --why-large' compiles it with ` +
         `--memory-budget=${Math.floor(peak / 2)} and says what time that ` +
-        `costs, if a plan fits. Of the peak ${left}.`);
+        `costs, if a plan fits. ${left}`);
   const time = sumOfStep('seconds') * 1e3;
   const change = (value, whole) => (value >= whole ? '+' : '−') +
     percentText(Math.abs(value / whole - 1));
@@ -38,7 +38,7 @@ function halfText() {
   const least = points.reduce(
     (best, point) => point.peak_bytes < best.peak_bytes ? point : best);
   return `What would halve the memory? No memory budget: the least is what ` +
-    `${text(least)}. ${left[0].toUpperCase() + left.slice(1)}.`;
+    `${text(least)}. ${left}`;
 }
 
 // The answer as a paragraph, where there is one.
