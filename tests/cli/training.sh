@@ -300,6 +300,10 @@ rates=$(grep -oE '"lr": [0-9.e-]+' rates.log | cut -d' ' -f2 |
 [ "$rates" = '0 0.0625 0.125 0.0625 0' ] || fail "T08: rates $rates"
 expect 2 "expected option 'warmup' to be" "$bin/tandem" compile \
   "$digits/mlp.mlir" -o no.tdm --optimizer=sgd --lr-schedule=table:@rates.csv,warmup=x
+# A mark of UTF-8 in front made the first point a row of names.
+printf '\xef\xbb\xbf0,0.5\n10,0\n' >rates.csv
+expect 0 'wrote the artifact' "$bin/tandem" compile "$digits/mlp.mlir" \
+  -o rates.tdm --force --optimizer=sgd --lr-schedule=table:@rates.csv
 printf '0,1\n0,2\n' >rates.csv
 expect 2 'rise from 0' "$bin/tandem" compile "$digits/mlp.mlir" -o no.tdm \
   --optimizer=sgd --lr-schedule=table:@rates.csv

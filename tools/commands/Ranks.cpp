@@ -220,9 +220,11 @@ connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options,
       std::chrono::seconds(options.timeout.value_or(300));
   const char *library = libraryOfRanks(isOnHost);
   std::optional<StartWatch> watch;
-  // What the library waits for by itself has its own limit and message.
+  // What the library waits for by itself has its own limit and message; and
+  // on a machine that is busy, processes take seconds to begin.
   if (launchedCount() > 1 && library == std::string_view("mpi"))
-    watch.emplace(limit + std::chrono::seconds(1));
+    watch.emplace(std::max<comm::Milliseconds>(limit + std::chrono::seconds(1),
+                                               std::chrono::seconds(30)));
   auto peers = comm::openPeers(library, nullptr, limit);
   watch.reset();
   if (!peers)

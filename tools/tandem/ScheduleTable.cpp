@@ -37,7 +37,10 @@ Result<std::string> tandem::withTable(std::string_view text) {
     return std::move(bytes).status().in("--lr-schedule");
   // Names of columns do not begin with a digit; 0,1 is a point, and no name.
   std::string_view lines = io::asText(*bytes);
-  bool isNumber = !lines.empty() && lines[0] >= '0' && lines[0] <= '9';
+  // A mark of UTF-8, empty lines and quotes may stand before it.
+  size_t first = lines.find_first_not_of("\xef\xbb\xbf \t\r\n\"");
+  bool isNumber =
+      first != lines.npos && lines[first] >= '0' && lines[first] <= '9';
   auto table = io::parseCsv(lines, isNumber ? "header=no" : "", "");
   if (!table)
     return std::move(table).status().in("--lr-schedule");
