@@ -120,8 +120,9 @@ TEST_F(TrainCommand, drawsAViewOnATerminal) {
   }
   // The last frame has all eight evaluations.
   for (const std::string &line : screen)
-    if (line.starts_with("eval loss "))
+    if (line.starts_with("eval loss ")) {
       EXPECT_EQ(line.size() - line.find_last_of(' ') - 1, 8u) << line;
+    }
   // Lines that are said in between stay above it.
   EXPECT_NE(std::ranges::find_if(
                 screen,
