@@ -205,14 +205,23 @@ Status Mixer::findReaders() {
 }
 
 Status Mixer::findState() {
+  bool isComputed = false;
   Type words = RankedTensorType::get({2}, builder.getI64Type());
   graph.walk([&](Operation *op) {
     llvm::TypeSwitch<Operation *>(op)
         .Case<RandomBitsOp, RandomUniformOp, RandomNormalOp, BernoulliOp,
-              DropoutOp, PhiloxOp>([&](auto other) {
+              DropoutOp>([&](auto other) {
           draw = std::max(draw, static_cast<int64_t>(other.getDraw()) + 1);
+        })
+        .Case<PhiloxOp>([&](PhiloxOp philox) {
+          std::optional<int64_t> number = philox.getDrawNumber();
+          isComputed |= !number;
+          draw = std::max(draw, number.value_or(0) + 1);
         });
   });
+  if (isComputed)
+    return Status::unsupported("the number of a draw of the model is computed, "
+                               "so that no other can be told from it");
   auto found = findArgument(graph, RoleKind::State, "random");
   if (!found && findValue(graph, "random"))
     return Status::usage("the model has another value 'random', which is the "

@@ -35,8 +35,16 @@ static LogicalResult verifyDraw(Operation *op, int64_t draw, int64_t draws) {
                            << "), but got " << draw;
 }
 
+std::optional<int64_t> PhiloxOp::getDrawNumber() {
+  auto constant = getDraw().getDefiningOp<ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  auto number = dyn_cast_or_null<IntegerAttr>(constant.getSplat());
+  return number ? std::optional(number.getInt()) : std::nullopt;
+}
+
 LogicalResult PhiloxOp::verify() {
-  return verifyDraw(*this, getDraw(), random::kDraws);
+  return verifyDraw(*this, getDrawNumber().value_or(0), random::kDraws);
 }
 
 int64_t PhiloxOp::getFlops() {
@@ -44,7 +52,7 @@ int64_t PhiloxOp::getFlops() {
 }
 
 Value PhiloxOp::emitScalar(OpBuilder &b, Location loc, ValueRange x) {
-  return scalar::philox(b, loc, x[0], x[1], x[2], getDraw(),
+  return scalar::philox(b, loc, x[0], x[1], x[2], x[3],
                         getY().getType().getElementType());
 }
 
@@ -64,7 +72,7 @@ static int64_t toInteger(double x) {
 
 double PhiloxOp::referenceScalar(ArrayRef<double> x) {
   return numberAt(getY().getType().getElementType(), toInteger(x[0]),
-                  toInteger(x[1]), toInteger(x[2]), getDraw());
+                  toInteger(x[1]), toInteger(x[2]), toInteger(x[3]));
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,9 +100,9 @@ static Expr draw(OpBuilder &b, Location loc, Value state,
   Expr seed = word(0), offset = word(1);
   int64_t n = seed.type().getNumElements();
   Expr position = composite::iota(seed, b.getI64Type(), {n}, 0).reshape(shape);
-  return seed.wrap(PhiloxOp::create(b, loc,
-                                    RankedTensorType::get(shape, element), seed,
-                                    offset, position, draw));
+  return seed.wrap(PhiloxOp::create(
+      b, loc, RankedTensorType::get(shape, element), seed, offset, position,
+      ConstantOp::splat(b, loc, seed.type(), static_cast<double>(draw))));
 }
 
 template <typename Op> static Expr draw(OpBuilder &b, Op op) {

@@ -27,7 +27,8 @@ class WordsLikeResult<string operand>
         "::mlir::IntegerType::get($_self.getContext(), 64))">;
 
 def PhiloxOp : PointwiseOp<"philox", [NotDifferentiable,
-    WordsLikeResult<"seed">, WordsLikeResult<"offset">, WordsLikeResult<"position">], ["getFlops"]> {
+    WordsLikeResult<"seed">, WordsLikeResult<"offset">, WordsLikeResult<"position">,
+    WordsLikeResult<"draw">], ["getFlops"]> {
   let summary = "The random number at a position";
   let description = [{
     The words of Philox4x32-10 under the key `seed` for the counter (low word
@@ -37,12 +38,17 @@ def PhiloxOp : PointwiseOp<"philox", [NotDifferentiable,
     multiple of 2^-53 from words `2 (position % 2)` (leading) and the next, of the
     counter of `position / 2`.
 
-    Draws of one seed and offset that differ in `draw` are independent.
+    Draws of one seed and offset that differ in `draw` are independent. It is an
+    operand so that kernels that differ in it alone can be one.
   }];
-  let arguments = (ins Tandem_Words:$seed, Tandem_Words:$offset, Tandem_Words:$position, I64Attr:$draw);
+  let arguments = (ins Tandem_Words:$seed, Tandem_Words:$offset, Tandem_Words:$position, Tandem_Words:$draw);
   let results = (outs Tandem_Random:$y);
   let assemblyFormat = "$seed `,` $offset `,` $position `draw` $draw attr-dict `:` type($y)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The number of the draw, where it is a constant.
+    std::optional<int64_t> getDrawNumber();
+  }];
   let extraClassDefinition = pointwiseMethods;
 }
 

@@ -356,8 +356,7 @@ static std::array<V, 4> block(B &b, L loc, std::array<V, 4> c,
   return c;
 }
 
-V scalar::philox(B &b, L loc, V seed, V offset, V position, int64_t draw,
-                 Type to) {
+V scalar::philox(B &b, L loc, V seed, V offset, V position, V draw, Type to) {
   Type i64 = b.getI64Type(), compute = computeType(to);
   auto number = [&](int64_t n) -> V {
     return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(n));
@@ -372,8 +371,10 @@ V scalar::philox(B &b, L loc, V seed, V offset, V position, int64_t draw,
   V index = takesTwo ? half : arith::ShRUIOp::create(b, loc, half, number(1));
   auto [low, high] = split(b, loc, index);
   high = arith::AndIOp::create(b, loc, high, bits(b, loc, 0xFF));
-  high = arith::OrIOp::create(b, loc, high,
-                              bits(b, loc, static_cast<uint32_t>(draw) << 8));
+  V top = arith::ShLIOp::create(
+      b, loc, arith::TruncIOp::create(b, loc, b.getI32Type(), draw),
+      bits(b, loc, 8));
+  high = arith::OrIOp::create(b, loc, high, top);
   auto [offsetLow, offsetHigh] = split(b, loc, offset);
   auto w =
       block(b, loc, {low, high, offsetLow, offsetHigh}, split(b, loc, seed));

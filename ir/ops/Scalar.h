@@ -67,8 +67,7 @@ V cast(B &b, L loc, V x, mlir::Type from, mlir::Type to);
 
 /// The number of `tandem.philox` as an element of type `to` in its compute
 /// type; the others are i64.
-V philox(B &b, L loc, V seed, V offset, V position, int64_t draw,
-         mlir::Type to);
+V philox(B &b, L loc, V seed, V offset, V position, V draw, mlir::Type to);
 
 } // namespace tandem::scalar
 

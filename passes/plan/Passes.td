@@ -25,6 +25,15 @@ def SplitFilterGrads : FunctionPass<"tandem-split-filter-grads"> {
   let statistics = [Statistic<"splits", "split", "gradients in parts">];
 }
 
+def ShareDraws : FunctionPass<"tandem-share-draws"> {
+  let summary = "Reads the numbers of draws from memory";
+  let description = [{
+    Where a program has several, so that the kernels of equal layers, which differ
+    in them alone, share their code.
+  }];
+  let statistics = [Statistic<"shared", "shared", "draws whose number is in memory">];
+}
+
 def LeadCollectives : FunctionPass<"tandem-lead-collectives"> {
   let summary = "Cuts the operands and results of collectives along dimension 0 alone";
   let description = [{

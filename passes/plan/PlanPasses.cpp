@@ -10,6 +10,7 @@ void tandem::addKernelPasses(OpPassManager &program) {
   program.addPass(createFoldEmptyTensors());
   program.addPass(createEraseDeadOps());
   // Views, which kernels are made of.
+  program.addPass(createShareDraws());
   program.addPass(createLeadCollectives());
   program.addPass(createOrderCollectives());
   // What is split is several kernels. Not in optimize: a reduction in parts is

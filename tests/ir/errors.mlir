@@ -1909,7 +1909,7 @@ func.func @f(%x: tensor<4xf32>, %s: tensor<2xi64>) {
 
 func.func @f(%a: tensor<4xi64>, %b: tensor<5xi64>) {
   // expected-error@+1 {{failed to verify that offset has the shape of y, and i64 elements}}
-  %y = "tandem.philox"(%a, %b, %a) {draw = 0 : i64} : (tensor<4xi64>, tensor<5xi64>, tensor<4xi64>) -> tensor<4xf32>
+  %y = "tandem.philox"(%a, %b, %a, %a) : (tensor<4xi64>, tensor<5xi64>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xf32>
   return
 }
 
@@ -1917,7 +1917,7 @@ func.func @f(%a: tensor<4xi64>, %b: tensor<5xi64>) {
 
 func.func @f(%a: tensor<4xi64>) {
   // expected-error@+1 {{result #0 must be tensor of 32-bit integers or floats of static shape}}
-  %y = "tandem.philox"(%a, %a, %a) {draw = 0 : i64} : (tensor<4xi64>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %y = "tandem.philox"(%a, %a, %a, %a) : (tensor<4xi64>, tensor<4xi64>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   return
 }
 
@@ -1925,7 +1925,16 @@ func.func @f(%a: tensor<4xi64>) {
 
 func.func @f(%a: tensor<4xi64>) {
   // expected-error@+1 {{expected builtin.tensor, but found 'i32'}}
-  %y = tandem.philox %a, %a, %a draw 0 : i32
+  %y = tandem.philox %a, %a, %a draw %a : i32
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi64>) {
+  %draw = tandem.constant dense<16777216> : tensor<4xi64>
+  // expected-error@+1 {{expected 'draw' to be in [0, 16777216), but got 16777216}}
+  %y = tandem.philox %a, %a, %a draw %draw : tensor<4xf32>
   return
 }
 

@@ -9,6 +9,8 @@
 
 #include "ir/ops/Philox.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 using namespace tandem;
 using namespace tandem::test;
 
@@ -38,10 +40,13 @@ std::string operands(const std::string &shape, const std::string &list,
   return text;
 }
 
-std::string draw(const std::string &name, const std::string &type,
-                 const std::string &number) {
-  return name + " = tandem.philox %all0, %all1, %position draw " + number +
-         " : " + type + "\n";
+/// `name` is draw `number`, of elements of a type, at all positions of a shape.
+std::string draw(const std::string &name, const std::string &shape,
+                 const std::string &element, const std::string &number) {
+  return name + "draw = tandem.constant dense<" + number +
+         "> : " + type(shape, "i64") + "\n" + name +
+         " = tandem.philox %all0, %all1, %position draw " + name +
+         "draw : " + type(shape, element) + "\n";
 }
 
 Arrays state(double seed, double offset) {
@@ -61,10 +66,11 @@ TEST_P(Random, BitsOfTheReference) {
         {"2x3x16", "2, 3, 16", 96},
         {"", "", 1}}) {
     std::string y = type(shape, GetParam());
-    std::string text = program(
-        "s: tensor<2xi64> -> " + y + ", " + y,
-        operands(shape, list, elements) + draw("%0", y, "0") +
-            draw("%1", y, "16777215") + "return %0, %1 : " + y + ", " + y);
+    std::string text = program("s: tensor<2xi64> -> " + y + ", " + y,
+                               operands(shape, list, elements) +
+                                   draw("%a", shape, GetParam(), "0") +
+                                   draw("%b", shape, GetParam(), "16777215") +
+                                   "return %a, %b : " + y + ", " + y);
     std::vector<Arrays> states = {state(-1, 3)};
     if (elements == 1)
       states = {state(0, 0), state(0x1p53 - 1, 0x1p40 + 5)};
@@ -81,10 +87,10 @@ TEST(RandomBits, LongTensors) {
   Arrays given = state(5, 6);
   for (int64_t size : {12000, 12001}) {
     std::string n = std::to_string(size), y = type(n, "f32");
-    check(
-        program("s: tensor<2xi64> -> " + y,
-                operands(n, n, size) + draw("%0", y, "2") + "return %0 : " + y),
-        {.tolerance = 0}, &given);
+    check(program("s: tensor<2xi64> -> " + y, operands(n, n, size) +
+                                                  draw("%a", n, "f32", "2") +
+                                                  "return %a : " + y),
+          {.tolerance = 0}, &given);
   }
 }
 
@@ -97,7 +103,8 @@ TEST(RandomBits, KnownAnswers) {
     %base = tandem.constant dense<0x34C90FDAA20> : tensor<4xi64>
     %i = tandem.iota dim 0 : tensor<4xi64>
     %position = tandem.add %base, %i : tensor<4xi64>
-    %y = tandem.philox %seed, %offset, %position draw 0x85A308 : tensor<4xi32>
+    %draw = tandem.constant dense<0x85A308> : tensor<4xi64>
+    %y = tandem.philox %seed, %offset, %position draw %draw : tensor<4xi32>
     return %y : tensor<4xi32>)");
   const uint32_t expected[] = {0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1};
   for (std::string target : {"cpu", "cuda"}) {
@@ -114,7 +121,8 @@ TEST(RandomBits, KnownAnswers) {
 TEST(RandomBits, AMaskIsNotStored) {
   std::string x = type("33x65", "f32");
   check(program("s: tensor<2xi64>, x: " + x + " -> " + x,
-                operands("33x65", "33, 65", 33 * 65) + draw("%u", x, "1") + R"(
+                operands("33x65", "33, 65", 33 * 65) +
+                    draw("%u", "33x65", "f32", "1") + R"(
     %p = tandem.constant dense<0.25> : tensor<33x65xf32>
     %0 = tandem.constant dense<0.0> : tensor<33x65xf32>
     %drop = tandem.compare lt %u, %p : tensor<33x65xf32>
@@ -130,7 +138,8 @@ TEST(RandomBits, BehindAProduct) {
   check(program("s: tensor<2xi64>, a: tensor<20x16xf32>, b: tensor<16x24xf32> "
                 "-> " +
                     y,
-                operands("20x24", "20, 24", 480) + draw("%u", y, "1") + R"(
+                operands("20x24", "20, 24", 480) +
+                    draw("%u", "20x24", "f32", "1") + R"(
     %p = tandem.constant dense<0.25> : tensor<20x24xf32>
     %0 = tandem.constant dense<0.0> : tensor<20x24xf32>
     %drop = tandem.compare lt %u, %p : tensor<20x24xf32>
@@ -138,4 +147,35 @@ TEST(RandomBits, BehindAProduct) {
     %y = tandem.select %drop, %0, %t : tensor<20x24xi1>, tensor<20x24xf32>
     return %y : tensor<20x24xf32>)"),
         {.tolerance = 1e-5, .kernels = 1});
+}
+
+// Layers that differ in the number of their draw alone; the products between
+// them keep their kernels apart.
+TEST(RandomBits, KernelsOfOtherDrawsAreOne) {
+  std::string x = type("24x24", "f32"),
+              body = operands("24x24", "24, 24", 576) + R"(
+    %p = tandem.constant dense<0.25> : tensor<24x24xf32>
+    %0 = tandem.constant dense<0.0> : tensor<24x24xf32>
+)",
+              last = "%x";
+  for (std::string u : {"%u", "%v", "%w"}) {
+    body += draw(u, "24x24", "f32", std::to_string(u[1] - 'a'));
+    body += u + "t = tandem.matmul " + last + ", %a : " + x + ", " + x +
+            " -> " + x + "\n" + u + "m = tandem.compare lt " + u +
+            ", %p : " + x + "\n" + u + "y = tandem.select " + u + "m, %0, " +
+            u + "t : tensor<24x24xi1>, " + x + "\n";
+    last = u + "y";
+  }
+  std::string text =
+      program("s: tensor<2xi64>, x: " + x + ", a: " + x + " -> " + x,
+              body + "return " + last + " : " + x);
+  check(text, {.tolerance = 1e-4, .kernels = 3});
+  for (std::string target : {"cpu", "cuda"}) {
+    Machine machine(text, target);
+    ASSERT_EQ(machine.error(), "");
+    llvm::SmallDenseSet<mlir::Attribute> functions;
+    machine.lowered().walk(
+        [&](LaunchOp launch) { functions.insert(launch.getKernel()); });
+    EXPECT_EQ(functions.size(), 1u) << target;
+  }
 }

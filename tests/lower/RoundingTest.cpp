@@ -85,7 +85,7 @@ const Row kMakers[] = {
      true},
     {"cast", "tandem.cast %e : tensor<64x8xf8E4M3FN> to tensor<64x8xT>",
      "64x8xT", true},
-    {"philox", "tandem.philox %l, %l, %l draw 1 : tensor<64x8xT>", "64x8xT",
+    {"philox", "tandem.philox %l, %l, %l draw %l : tensor<64x8xT>", "64x8xT",
      true},
     {"bitcast", "tandem.bitcast %h : tensor<64x8xi16> -> tensor<64x8xT>",
      "64x8xT", true},
@@ -400,7 +400,7 @@ TEST(RoundingOnce, CopiesOfBf16CallNothing) {
   Machine machine(program("l: tensor<64x8xi64>, y: tensor<64x8xbf16> -> "
                           "tensor<64x8xbf16>, tensor<64x8xbf16>",
                           R"(
-      %v = tandem.philox %l, %l, %l draw 1 : tensor<64x8xbf16>
+      %v = tandem.philox %l, %l, %l draw %l : tensor<64x8xbf16>
       %r = tandem.rem %v, %y : tensor<64x8xbf16>
       %c = tandem.pass_grad %v, %y : tensor<64x8xbf16>
       return %r, %c : tensor<64x8xbf16>, tensor<64x8xbf16>)"));
