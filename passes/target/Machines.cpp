@@ -103,6 +103,7 @@ static DeviceRow deviceOf(StringRef name, const json::Object &object,
   reader.number("launches", row.launches, true);
   reader.number("f32", row.f32, isCuda);
   reader.number("narrow", row.narrow, isCuda);
+  reader.number("multiprocessors", row.multiprocessors, false, 4096);
   reader.number("cores", row.cores, row.isCpu());
   reader.number("clock", row.clock, row.isCpu());
   reader.number("vector_units", row.vectorUnits, row.isCpu());

@@ -30,6 +30,7 @@ struct DeviceRow {
   /// Flops of dense products in f32, and in tf32, f16 and bf16. Of a processor
   /// 0: they follow from its cores and its vectors.
   double f32 = 0, narrow = 0;
+  double multiprocessors = 0; ///< of a GPU, if it is known
   /// Of a processor: cores, cycles in a second, vector units of a core.
   double cores = 0, clock = 0, vectorUnits = 0;
   /// Seconds until it comes to another one of its ranks, where it has several.

@@ -84,7 +84,7 @@ expect 2 "no help about 'trian' \(did you mean 'train'" "$tandem" help trian
 expect 2 "unknown command 'inpsect' \(did you mean 'inspect'" "$tandem" inpsect
 for command in check inspect; do
   expect 0 "'tandem help compile'" "$tandem" $command --help
-  [ "$(wc -l <<<"$out")" -le 42 ] || fail "long help of $command: $out"
+  [ "$(wc -l <<<"$out")" -le 49 ] || fail "long help of $command: $out"
 done
 expect 0 '^tandem [0-9.]+ ' "$tandem" -V
 

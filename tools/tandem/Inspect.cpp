@@ -10,6 +10,7 @@
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/ExplainFused.h"
 #include "tools/tandem/InspectCode.h"
+#include "tools/tandem/InspectEstimate.h"
 #include "tools/tandem/InspectMethods.h"
 #include "tools/tandem/InspectShardings.h"
 #include "tools/tandem/InspectTypes.h"
@@ -90,6 +91,8 @@ struct InspectOptions {
   bool json = false, code = false, ptx = false, resources = false,
        curve = false;
   bool methods = false, shardings = false, types = false;
+  bool estimate = false;
+  EstimateOptions estimated;
   std::optional<double> measured;
   CompileFlags flags;
 
@@ -169,6 +172,29 @@ void InspectOptions::declare(OptionTable &table) {
       .excludes("budget-curve")
       .notFor(".tdm", "an artifact, which is compiled");
   table
+      .optionalText("estimate", "DEVICE", estimate, estimated.device,
+                    "print what kernels for cuda would take on a GPU, by what "
+                    "they do, and what the time passes with ('tandem help "
+                    "machines' lists devices; without one that of the target)")
+      .example("h200")
+      .excludes("html")
+      .excludes("ptx")
+      .excludes("kernels")
+      .excludes("methods")
+      .excludes("shardings")
+      .excludes("types")
+      .excludes("budget-curve");
+  table
+      .text("machines", "F.json", estimated.machines,
+            "a file with more devices, or others of the same names")
+      .needs("estimate");
+  table
+      .text(
+          "calibrate", "F.json", estimated.calibration,
+          "measured kernels (docs/ESTIMATE.md) that the estimate is corrected "
+          "by")
+      .needs("estimate");
+  table
       .optionalText("budget-curve", "FILE", curve, curvePath,
                     "print planned peak and time of a step under memory "
                     "budgets from 0 to 1; write them to FILE.json or FILE.svg, "
@@ -220,6 +246,8 @@ static Status runInspect(const InspectOptions &command) {
                      ? io::FileKind::Svg
                      : io::FileKind::BudgetCurve}});
   files.writes({"--html", command.html, {io::FileKind::Report}});
+  files.reads("--machines", command.estimated.machines);
+  files.reads("--calibrate", command.estimated.calibration);
   if (Status s = files.check(command.flags.force); !s)
     return s;
   std::optional<BudgetCurve> curve;
@@ -234,13 +262,14 @@ static Status runInspect(const InspectOptions &command) {
     return printTypes(path, options);
   if (command.methods)
     return printMethods(path, options, command.json);
-  bool isText = !command.json && !command.ptx && command.html.empty();
+  bool isText = !command.json && !command.ptx && !command.estimate &&
+                command.html.empty();
   if (command.code)
     options.kernelCache = "off";
   Session session(options);
   KernelTexts texts;
   auto planned = nlohmann::ordered_json::array();
-  if (command.json || !command.html.empty()) {
+  if ((command.json && !command.estimate) || !command.html.empty()) {
     session.recordPasses();
     session.whenPlanned = [&](const Modules &modules) {
       planned.push_back(plannedFacts(modules));
@@ -274,6 +303,8 @@ static Status runInspect(const InspectOptions &command) {
     return printPtx(*reader, command.kernel);
   if (command.resources)
     return printResources(*reader);
+  if (command.estimate)
+    return printEstimate(*reader, command.estimated, command.json);
   if (!command.html.empty())
     return writePage(path, *reader, planned, session, curve,
                      command.code ? &texts : nullptr, options, command.html);

@@ -21,23 +21,23 @@ using namespace tandem::commands;
 using namespace tandem::simulate;
 namespace am = tandem::artifact;
 
-static Result<Machines> tablesOf(const SimulationOptions &options) {
+Result<Machines> commands::machinesWith(const std::string &path) {
   Machines machines = Machines::builtin();
-  if (options.machines.empty())
+  if (path.empty())
     return machines;
-  auto buffer = llvm::MemoryBuffer::getFile(options.machines, /*IsText=*/true);
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
-    return Status::failed("cannot read " + io::inQuotes(options.machines) +
-                          ": " + buffer.getError().message());
+    return Status::failed("cannot read " + io::inQuotes(path) + ": " +
+                          buffer.getError().message());
   StringRef text = (*buffer)->getBuffer();
   std::string error;
   if (!machines.add(std::string_view(text.data(), text.size()), error))
-    return Status::usage(io::inQuotes(options.machines) + ": " + error);
+    return Status::usage(io::inQuotes(path) + ": " + error);
   return machines;
 }
 
 Result<SimulatedMachine> commands::machineOf(const SimulationOptions &options) {
-  auto tables = tablesOf(options);
+  auto tables = machinesWith(options.machines);
   if (!tables)
     return std::move(tables).status();
   std::string error;

@@ -29,6 +29,9 @@ struct SimulationOptions {
   std::optional<double> forwardFlops;
 };
 
+/// The table of devices and links, with the rows of a file; empty: without.
+Result<Machines> machinesWith(const std::string &path);
+
 /// The rows that the options name.
 struct SimulatedMachine {
   DeviceRow device;

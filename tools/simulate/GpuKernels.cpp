@@ -1,0 +1,245 @@
+//===- GpuKernels.cpp - what a kernel takes on a GPU ----------------------===//
+#include "tools/simulate/GpuKernels.h"
+
+#include "passes/target/CudaModel.h"
+#include "tools/simulate/KernelSummary.h"
+#include "tools/simulate/Machine.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace tandem::simulate {
+
+using artifact::DType;
+using artifact::Kernel;
+using artifact::Launch;
+
+namespace {
+
+// From the end of a kernel to the first instruction of the next one in a graph,
+// and until blocks have filled the machine and drained from it. Assumed, about
+// what is reported of graphs of short kernels on A100 and H100.
+constexpr double fromKernelToKernel = 1.2e-6, fillAndDrain = 1.5e-6;
+
+// Until a block's first tiles have come: some round trips to memory, and of
+// bulk copies the barriers and the tensor maps as well. Assumed.
+constexpr double firstTiles = 1e-6, firstBulkTiles = 1.5e-6;
+
+// What a multiprocessor stores, and loads for what is fused behind a product,
+// in a second: about its part of L2's rate on H100. Assumed.
+constexpr double besideProducts = 30e9;
+
+// wgmma from bulk copies without clusters reached 777 of 799 TFLOP/s on H100
+// (github.com/pranjalssh/fast.cu, kernels 6 and 7, products of 8192).
+constexpr double wgmmaWithoutClusters = 0.97;
+
+// mma.sync on sm_90: 62.9 % of what wgmma has (Luo et al., "Benchmarking and
+// Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking",
+// arXiv:2402.13499). Of either, the kernels are assumed to reach 0.85, and
+// 0.4 where a factor comes by elements of two bytes.
+constexpr double mmaOnHopper = 0.62, ofMma = 0.85, ofGathers = 0.4;
+
+// Multiply-adds of threads reach so much of their rate (assumed).
+constexpr double ofThreads = 0.8;
+
+// Attention's tiles, by mma.sync, of what FlashAttention-2 does at its best:
+// heads of 64, causal, with softmax between the products (assumed).
+constexpr double ofAttention = 0.6;
+
+// Bytes that a thread of a loop has on their way, and how long they are, in
+// seconds: four loads of 8 bytes, and about the latency of a busy memory.
+constexpr double bytesOnTheirWay = 32, memoryLatency = 700e-9;
+
+constexpr int64_t registersOfProcessor = 65536, threadsOfProcessor = 2048;
+
+} // namespace
+
+TimeParts &TimeParts::operator+=(const TimeParts &other) {
+  products += other.products;
+  elements += other.elements;
+  memory += other.memory;
+  waves += other.waves;
+  around += other.around;
+  launches += other.launches;
+  return *this;
+}
+
+TimeParts &TimeParts::operator*=(double factor) {
+  for (double *part :
+       {&products, &elements, &memory, &waves, &around, &launches})
+    *part *= factor;
+  return *this;
+}
+
+/// Of a launch.
+struct Gpu::Blocks {
+  double count = 1, threads = 1; ///< threads of a block
+};
+
+static double productOf(const std::vector<int64_t> &sizes) {
+  return std::accumulate(
+      sizes.begin(), sizes.end(), 1.0,
+      [](double product, int64_t size) { return product * double(size); });
+}
+
+static int64_t capabilityOf(const DeviceRow &row) {
+  int64_t sm = 80;
+  llvm::StringRef target = row.target;
+  target.consume_front("cuda:sm_");
+  target.take_while(llvm::isDigit).getAsInteger(10, sm);
+  return sm;
+}
+
+Gpu::Gpu(const DeviceRow &row) : row_(row) {
+  const CudaModel &model = CudaModel::of(capabilityOf(row));
+  processors = row.multiprocessors > 0 ? int64_t(row.multiprocessors)
+                                       : model.multiprocessors;
+  sharedBytes = model.sharedBytes;
+}
+
+static bool isHalf(DType type) {
+  return type == DType::F16 || type == DType::BF16;
+}
+
+/// Flops in a second by the data sheet. tf32 has half of bf16's rate; what is
+/// f32 and no bulk copy is taken for f32.
+double Gpu::peak(const Kernel &kernel) const {
+  if (isHalf(kernel.dtype))
+    return row_.narrow;
+  if (kernel.dtype == DType::F64)
+    return row_.f32 / 2;
+  return kernel.tensorMaps.empty() ? row_.f32 : row_.narrow / 2;
+}
+
+double Gpu::moving(const Kernel &kernel) const {
+  return double(kernel.bytes) / (row_.memory * row_.achievedMemory);
+}
+
+/// Blocks that a multiprocessor has at a time, each of whose threads keeps so
+/// many sums.
+int64_t Gpu::blocksTogether(const Kernel &kernel, double sums) const {
+  if (!kernel.tensorMaps.empty())
+    return 1; // it takes all registers
+  double threads = std::max(productOf(kernel.block), 1.0);
+  double registers = std::min(sums + 80, 255.0); // addresses and what is coming
+  double together =
+      std::min(double(registersOfProcessor) / (registers * threads),
+               double(threadsOfProcessor) / threads);
+  if (kernel.sharedBytes > 0)
+    together =
+        std::min(together, double(sharedBytes) / double(kernel.sharedBytes));
+  return std::clamp(int64_t(together), int64_t(1), int64_t(8));
+}
+
+/// Whether a factor comes by single elements: its rows are no multiples of 16
+/// bytes, or it is a convolution's windows.
+static bool gathers(const KernelSummary &summary) {
+  if (summary.op != "matmul")
+    return true;
+  return std::any_of(summary.operands.begin(), summary.operands.end(),
+                     [](const SummaryType &type) {
+                       return !type.shape.empty() &&
+                              type.shape.back() * byteSize(type.dtype) % 16;
+                     });
+}
+
+void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
+                     KernelTime &time) const {
+  KernelSummary summary = readSummary(kernel.summary);
+  double rate = peak(kernel) * row_.achievedProducts, start = firstTiles;
+  if (!kernel.tensorMaps.empty()) {
+    time.what = "products by wgmma";
+    rate *= wgmmaWithoutClusters;
+    start = firstBulkTiles;
+  } else if (isHalf(kernel.dtype)) {
+    bool byElement = gathers(summary);
+    time.what =
+        byElement ? "products by mma.sync, gathered" : "products by mma.sync";
+    rate = peak(kernel) * (byElement ? ofGathers : ofMma) *
+           (capabilityOf(row_) == 90 ? mmaOnHopper : row_.achievedProducts);
+  } else {
+    time.what = "products by threads";
+    rate = peak(kernel) * ofThreads;
+  }
+  double factors = 0, results = 0;
+  for (size_t i = 0; i < std::min<size_t>(summary.operands.size(), 2); ++i)
+    factors += summary.operands[i].bytes();
+  if (!summary.results.empty())
+    results = summary.results.front().elements();
+
+  double alone = double(kernel.flops) / blocks.count / (rate / processors);
+  double around = start + std::max(double(kernel.bytes) - factors, 0.0) /
+                              blocks.count / besideProducts;
+  // Blocks of a wave overlap what is around the products.
+  double rounds = std::ceil(blocks.count / processors);
+  double together = std::min(
+      double(blocksTogether(kernel, results / blocks.count / blocks.threads)),
+      rounds);
+  double waves = std::ceil(rounds / together);
+  double wave = std::max(together * alone, alone + around);
+  double seconds = waves * wave;
+  TimeParts &parts = time.parts;
+  parts.products = double(kernel.flops) / rate;
+  parts.waves = std::min(waves * together * alone, seconds) - parts.products;
+  parts.around = seconds - parts.products - parts.waves + fillAndDrain;
+  parts.memory = std::max(moving(kernel) - seconds, 0.0);
+}
+
+void Gpu::addAttention(const Kernel &kernel, KernelTime &time) const {
+  bool isForward = kernel.summary.starts_with("attention_forward");
+  time.what = isForward ? "attention" : "gradients of attention";
+  double rate = isHalf(kernel.dtype)
+                    ? row_.narrow * row_.achievedAttention * ofAttention
+                    : peak(kernel) * ofThreads;
+  time.parts.products = double(kernel.flops) / rate;
+  time.parts.memory = std::max(moving(kernel) - time.parts.products, 0.0);
+  time.parts.around = fillAndDrain;
+}
+
+void Gpu::addLoop(const Kernel &kernel, const Blocks &blocks,
+                  KernelTime &time) const {
+  time.what = kernel.kind;
+  double threads = std::min(blocks.count * blocks.threads,
+                            double(processors) * threadsOfProcessor);
+  double needed =
+      row_.memory * row_.achievedMemory * memoryLatency / bytesOnTheirWay;
+  TimeParts &parts = time.parts;
+  parts.memory = moving(kernel);
+  parts.waves = parts.memory * std::max(needed / threads - 1, 0.0);
+  // Data sheets count a fused multiply-add as two operations.
+  parts.elements = std::max(
+      double(kernel.flops) / (row_.f32 / 2) - parts.memory - parts.waves, 0.0);
+  parts.around = fillAndDrain;
+}
+
+KernelTime Gpu::timeOf(const Kernel &kernel, const Launch &launch) const {
+  KernelTime time;
+  Blocks blocks{std::max(productOf(launch.grid), 1.0),
+                std::max(productOf(kernel.block), 1.0)};
+  bool multiplies = isProduct(kernel) && (kernel.kind == "contraction" ||
+                                          kernel.summary.starts_with("conv"));
+  if (launch.library) {
+    time.what = "products by a library";
+    time.parts.products =
+        double(kernel.flops) / (peak(kernel) * row_.achievedProducts);
+    time.parts.memory = std::max(moving(kernel) - time.parts.products, 0.0);
+    time.parts.around = fillAndDrain;
+  } else if (!multiplies) {
+    addLoop(kernel, blocks, time);
+  } else if (kernel.summary.starts_with("attention")) {
+    addAttention(kernel, time);
+  } else {
+    addProduct(kernel, blocks, time);
+  }
+  time.parts.launches = fromKernelToKernel;
+  double computing =
+      double(kernel.flops) / (multiplies ? peak(kernel) : row_.f32 / 2);
+  time.least = std::max(computing, double(kernel.bytes) / row_.memory);
+  return time;
+}
+
+} // namespace tandem::simulate
