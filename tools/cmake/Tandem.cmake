@@ -165,6 +165,16 @@ function(tandem_tool name)
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
 
+# tandem_standalone(NAME): the program has libstdc++ inside, and asks for nothing that
+# glibc 2.34 lacks: it is copied to machines that nobody knows before.
+add_library(old-libc OBJECT EXCLUDE_FROM_ALL
+  ${PROJECT_SOURCE_DIR}/tools/portable/OldLibc.c)
+target_compile_options(old-libc PRIVATE -fno-builtin)
+function(tandem_standalone name)
+  target_link_libraries(${name} PRIVATE old-libc)
+  target_link_options(${name} PRIVATE -static-libstdc++)
+endfunction()
+
 # Each side of the project has one precompiled header: compiler-side targets
 # (those that link tandem-mlir or a library that does) share ir/Pch.h, the others
 # runtime/Pch.h. Without TANDEM_PRECOMPILE the runtime's side has none, so that a

@@ -1,18 +1,15 @@
-//===- stream-check.cpp - the rows on streams, timed on a device ----------===//
+//===- Streams.cpp - the rows on streams, timed on a device ---------------===//
 //
 // What the emulator proves by logs and clocks of its own (tests/cuda), seen on
 // a real device: a stream is held up by filling much memory several times, and
-// gradients must be right, and other branches done, all the same. Prints a line
-// a row and JSON; fails if a row does.
+// gradients must be right, and other branches done, all the same.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/Register.h"
+#include "tools/bench/cuda/Streams.h"
 #include "runtime/graph/Engine.h"
 #include "runtime/graph/Leaf.h"
 
 #include <chrono>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 
 using namespace tandem;
 using namespace tandem::graph;
@@ -120,7 +117,7 @@ public:
     return failed;
   }
 
-  nlohmann::json report;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
 
 private:
   Stream s() { return streams[0]; }
@@ -195,9 +192,11 @@ private:
       why = error.what();
     }
     failed += !ok;
-    std::printf("%s  %-60s %s %s\n", id, text, ok ? "holds" : "FAILS",
-                why.empty() ? notes.dump().c_str() : why.c_str());
-    report.push_back({{"row", id}, {"holds", ok}, {"notes", notes}});
+    nlohmann::ordered_json line = {
+        {"row", id}, {"text", text}, {"holds", ok}, {"notes", notes}};
+    if (!why.empty())
+      line["message"] = why;
+    rows.push_back(std::move(line));
   }
 
   Backend &backend;
@@ -210,33 +209,16 @@ private:
 
 } // namespace
 
-int main(int argc, char **argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: stream-check DEVICE OUT.json\n");
-    return 2;
-  }
-  cuda::registerDevices();
-  Result<Device> device = runtime::parseDevice(argv[1]);
-  Result<Backend *> backend =
-      device ? runtime::backendOf(*device) : device.status();
-  if (device && device->isHost())
-    backend = Status::usage("expected a device with streams but got '" +
-                            std::string(argv[1]) + "'");
-  if (!backend) {
-    std::fprintf(stderr, "stream-check: error: %s\n",
-                 backend.status().message().c_str());
-    return static_cast<int>(backend.status().code());
-  }
-  std::printf("%s\n", (*backend)->description().c_str());
-  bool isEmulated = device->kind == runtime::DeviceKind::CudaEmu;
+Result<nlohmann::ordered_json> gpu::checkStreams(Device device) {
+  if (device.isHost())
+    return Status::usage("expected a device with streams but got '" +
+                         runtime::toString(device) + "'");
+  Result<Backend *> backend = runtime::backendOf(device);
+  if (!backend)
+    return std::move(backend).status();
+  bool isEmulated = device.kind == runtime::DeviceKind::CudaEmu;
   Check check(**backend, isEmulated ? 1 << 10 : int64_t(8) << 30);
   int failed = check.run();
-  if (FILE *out = std::fopen(argv[2], "w")) {
-    std::fprintf(out, "%s\n", check.report.dump(1).c_str());
-    std::fclose(out);
-  } else {
-    std::fprintf(stderr, "stream-check: error: cannot write '%s'\n", argv[2]);
-    return 1;
-  }
-  return failed ? 1 : 0;
+  return nlohmann::ordered_json{
+      {"check", "streams"}, {"failed", failed}, {"rows", check.rows}};
 }
