@@ -116,10 +116,12 @@ expect 1 "line 1: expected KIND/NAME but got 'kernels'; line 2: .* '0'; line 3" 
 # The page.
 expect 0 'good.md' "$tools/gpu-check" --report good.jsonl --bin "$bin"
 for text in '^# gpu-check: ' '^\| copies, read and written \| [0-9.e+]+ GB/s \|' \
-  '^\| product-wgmma-bf16 \| passed \| [0-9.e-]+ \| 0.01 \| 2 \| 0 \|' \
+  '^\| product-wgmma-bf16 \| passed \| [0-9.e-]+ \| 0.01 \| 3 \| 0 \|' \
   '^\| models/mlp-bf16 \| passed \|'; do
   grep -qE "$text" good.md || fail "the page has no line '$text'"
 done
+expect 0 'took [0-9.]+ times the estimate' "$bin/tandem" inspect ready/roofs/f32.tdm \
+  --estimate=h100 --calibrate=good.roof-f32.json
 grep -q 'The run was cut' good.md && fail 'a whole run counts as cut'
 head -c $(($(wc -c <killed.jsonl) - 5)) killed.jsonl >half.jsonl
 expect 0 'page.md' "$tools/gpu-check" --report=half.jsonl --out=page.md --bin="$bin"

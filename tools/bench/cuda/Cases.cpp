@@ -45,7 +45,7 @@ void batchedProduct(T &t) {
   t.differentiate(
       matmul(t.input("a", {3, 64, 96}), t.input("b", {3, 96, 128})));
 }
-void layer(T &t) {
+void layered(T &t) {
   Tensor x = t.input("x", {192, 128}), w = t.input("w", {256, 128}),
          b = t.input("b", {256});
   t.differentiate(gelu(linear(x, w, b), true));
@@ -202,6 +202,51 @@ void resized(T &t) {
       interpolate(t.input("x", {2, 3, 9, 9}), {15, 20}, "bilinear"));
 }
 
+/// What tanh gives waits in the host's memory for the backward.
+void offloaded(T &t) {
+  Tensor x = t.input("x", {128, 96}), w = t.input("w", {64, 96});
+  t.differentiate(sin(tanh(linear(x, w))));
+}
+
+//===----------------------------------------------------------------------===//
+// At the sizes of a training step of GPT-2
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t rows = 2048, width = 768, vocabulary = 50257;
+
+void largeLayer(T &t) {
+  Tensor x = t.input("x", {rows, width}), w = t.input("w", {4 * width, width}),
+         b = t.input("b", {4 * width});
+  t.differentiate(gelu(linear(x, w * 0.05, b), true));
+}
+void largeVocabulary(T &t) {
+  Tensor x = t.input("x", {512, width}), w = t.input("w", {vocabulary, width});
+  t.differentiate(linear(x, w));
+}
+void largeAttention(T &t) {
+  Shape shape = {1, 6, 1024, 64};
+  Tensor q = t.input("q", shape), k = t.input("k", shape),
+         v = t.input("v", shape);
+  t.differentiate(attention(q, k, v, true));
+}
+void largeNorm(T &t) {
+  Tensor x = t.input("x", {4 * rows, width}), g = t.input("g", {width}),
+         b = t.input("b", {width});
+  t.differentiate(layerNorm(x, g, b));
+}
+void largeLookup(T &t) {
+  t.differentiate(embedding(t.input("table", {vocabulary, width}),
+                            t.indices("i", {4 * rows}, vocabulary)));
+}
+void largeLoss(T &t) {
+  t.differentiate(crossEntropy(t.input("x", {256, vocabulary}) * 4.0,
+                               t.indices("labels", {256}, vocabulary)));
+}
+void largeConvolution(T &t) {
+  Tensor x = t.input("x", {32, 64, 32, 32}), w = t.input("w", {64, 64, 3, 3});
+  t.differentiate(conv2d(x, w, {}, {.padding = {1, 1}}));
+}
+
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
@@ -263,7 +308,7 @@ std::vector<Case> makeCases() {
   for (DType type : {bf16, f16, f32}) {
     for (Products products : {Products::Wgmma, Products::Mma}) {
       t.onCores("product", type, plainProduct, products).isQuick = type == bf16;
-      t.onCores("layer", type, layer, products);
+      t.onCores("layer", type, layered, products);
     }
     t.onCores("ragged", type, raggedProduct, Products::Mma);
     t.onCores("batched", type, batchedProduct, Products::Mma);
@@ -272,7 +317,7 @@ std::vector<Case> makeCases() {
   t.add("product", f32, plainProduct);
   t.add("ragged", f32, raggedProduct).isQuick = true;
   t.add("batched", f32, batchedProduct);
-  t.add("layer", f32, layer);
+  t.add("layer", f32, layered);
   t.add("product", DType::F64, smallProduct);
   t.split(t.add("split", f32, splitProduct));
   for (DType type : {bf16, f16, f32}) {
@@ -320,6 +365,17 @@ std::vector<Case> makeCases() {
     t.add("functions", type, functions).tolerance *= 2;
   t.addAll("shapes", {f32, bf16}, shapes);
   t.add("resized", f32, resized);
+  t.add("offload", f32, offloaded).options = "--offload=tanh";
+  Case &layer = t.add("large-layer", bf16, largeLayer);
+  layer.code = "wgmma";
+  layer.repeats = 200;
+  layer.tolerance *= 2; // each op of gelu rounds
+  t.add("large-vocabulary", bf16, largeVocabulary);
+  t.add("large-attention", bf16, largeAttention).repeats = 200;
+  t.add("large-norm", bf16, largeNorm);
+  t.add("large-lookup", bf16, largeLookup);
+  t.add("large-loss", bf16, largeLoss);
+  t.add("large-convolution", bf16, largeConvolution);
   return std::move(t.rows);
 }
 

@@ -49,6 +49,7 @@ struct Case {
   /// What the PTX has to have, an extended regular expression; else it is not
   /// the kernel that is meant.
   std::string code = {};
+  std::string options = {}; ///< of the compilation, with spaces between
   double tolerance = 1e-5;
   int repeats = 20;
   bool isQuick = false; ///< of those that CI runs on the emulator

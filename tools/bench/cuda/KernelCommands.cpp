@@ -7,7 +7,7 @@
 #include "tools/bench/cuda/KernelCommands.h"
 #include "tools/bench/cuda/DeviceFacts.h"
 #include "tools/bench/cuda/KernelTimes.h"
-#include "tools/bench/cuda/Samples.h"
+#include "tools/bench/cuda/ModelCall.h"
 #include "tools/bench/cuda/Streams.h"
 #include "tools/commands/Print.h"
 
@@ -48,10 +48,10 @@ Result<DType> typeOf(const std::string &name) {
   return Status::usage("expected a type of numbers but got '" + name + "'");
 }
 
-/// A model with its inputs.
+/// A model with what it is called with.
 struct Loaded {
-  Model model;
-  std::vector<gpu::NamedTensor> inputs;
+  std::unique_ptr<Model> model;
+  gpu::ModelCall call;
 };
 
 Result<Loaded> loadCase(const std::string &path, const std::string &type,
@@ -59,16 +59,14 @@ Result<Loaded> loadCase(const std::string &path, const std::string &type,
   auto rounding = typeOf(type);
   if (!rounding)
     return std::move(rounding).status();
-  auto model = where.load(path, useGraphs, useLibraries);
-  if (!model)
-    return std::move(model).status();
-  const artifact::Program *program = gpu::firstProgram(model->manifest());
-  if (!program)
-    return Status::usage("'" + path + "' has no program 'evaluate'");
-  auto inputs = gpu::makeSamples(model->manifest(), *program, *rounding);
-  if (!inputs)
-    return std::move(inputs).status();
-  return Loaded{std::move(*model), std::move(*inputs)};
+  auto loaded = where.load(path, useGraphs, useLibraries);
+  if (!loaded)
+    return std::move(loaded).status();
+  auto model = std::make_unique<Model>(std::move(*loaded));
+  auto call = gpu::ModelCall::make(*model, *rounding);
+  if (!call)
+    return std::move(call).status().in("'" + path + "'");
+  return Loaded{std::move(model), std::move(*call)};
 }
 
 void print(const Json &json) { std::printf("%s\n", json.dump().c_str()); }
@@ -141,8 +139,7 @@ struct ExpectOptions {
 
 Status expect(const ExpectOptions &options) {
   auto loaded = loadCase(options.path, options.type, Where{"cpu"}, true, true);
-  auto outputs =
-      loaded ? gpu::compute(loaded->model, loaded->inputs) : loaded.status();
+  auto outputs = loaded ? loaded->call.outputsOfRun() : loaded.status();
   if (!outputs)
     return std::move(outputs).status();
   DType kept = options.type == "f64" ? DType::F64 : DType::F32;
@@ -158,8 +155,9 @@ struct KernelsOptions {
       usage = "kernels X.tdm --expected=F.safetensors",
       description =
           "Compares what a model gives, forward and backward, with what is "
-          "expected; and what it gives again and again, as a graph, with that "
-          "of launches one by one, to the bit.";
+          "expected; and what it gives again and again, as a graph, and once "
+          "captured by the caller, with that of launches one by one, to the "
+          "bit.";
   std::string path, expected, type = "f32";
   Where where;
   std::optional<double> tolerance;
@@ -191,7 +189,7 @@ Result<int64_t> differentRuns(Loaded &loaded, int64_t repeats,
                               const std::vector<gpu::NamedTensor> &first) {
   int64_t different = 0;
   for (int64_t i = 0; i < repeats; ++i) {
-    auto outputs = gpu::compute(loaded.model, loaded.inputs);
+    auto outputs = loaded.call.outputsOfRun();
     if (!outputs)
       return std::move(outputs).status();
     different += !gpu::haveSameBits(first, *outputs);
@@ -205,8 +203,7 @@ Status checkKernels(const KernelsOptions &options) {
   bool useLibraries = !options.noLibraries;
   auto single =
       loadCase(options.path, options.type, options.where, false, useLibraries);
-  auto first =
-      single ? gpu::compute(single->model, single->inputs) : single.status();
+  auto first = single ? single->call.outputsOfRun() : single.status();
   if (!first)
     return std::move(first).status();
   auto difference = gpu::compareWith(options.expected, *first);
@@ -218,18 +215,26 @@ Status checkKernels(const KernelsOptions &options) {
       graph ? differentRuns(*graph, repeats, *first) : graph.status();
   if (!different)
     return std::move(different).status();
+  int64_t runs = repeats;
+  if (graph->call.isPure()) {
+    auto captured = graph->call.outputsOfCapture();
+    if (!captured)
+      return std::move(captured).status();
+    *different += !gpu::haveSameBits(*first, *captured);
+    ++runs;
+  }
 
   Json kernels = Json::array();
-  for (const artifact::Kernel &kernel : single->model.manifest().kernels)
+  for (const artifact::Kernel &kernel : single->model->manifest().kernels)
     kernels.push_back(kernel.summary.empty() ? kernel.symbol : kernel.summary);
   bool isClose = difference->largest <= tolerance;
   print({{"check", "kernels"},
-         {"code", single->model.code()},
+         {"code", single->model->code()},
          {"difference", difference->largest < 1e300 ? Json(difference->largest)
                                                     : Json("infinite")},
          {"tolerance", tolerance},
          {"output", difference->output},
-         {"repeats", repeats},
+         {"repeats", runs},
          {"other_bits", *different},
          {"kernels", std::move(kernels)}});
   if (!isClose)
@@ -240,7 +245,7 @@ Status checkKernels(const KernelsOptions &options) {
                       commands::roundedText(tolerance) + " are allowed");
   if (*different)
     return Status(Code::Differs, std::to_string(*different) + " of " +
-                                     std::to_string(repeats) +
+                                     std::to_string(runs) +
                                      " runs gave other bits than the first");
   return Status::success();
 }

@@ -266,7 +266,7 @@ void Page::times(const Step &step) {
 
 } // namespace
 
-Result<std::string> gpu::pageOf(const std::string &text) {
+static Result<std::vector<Json>> parseLines(const std::string &text) {
   std::vector<Json> lines;
   size_t begin = 0;
   for (int row = 1; begin < text.size(); ++row) {
@@ -285,19 +285,65 @@ Result<std::string> gpu::pageOf(const std::string &text) {
   if (lines[0].value("version", Json()) != 1)
     return Status::failed("expected version 1 but got " +
                           textOf(lines[0], "version"));
-  return Page(lines).write();
+  return lines;
 }
 
-Status gpu::writePage(const std::string &file, const std::string &page) {
+Result<std::string> gpu::pageOf(const std::string &text) {
+  auto lines = parseLines(text);
+  if (!lines)
+    return std::move(lines).status();
+  return Page(*lines).write();
+}
+
+Result<std::map<std::string, std::string>>
+gpu::calibrationsOf(const std::string &text) {
+  auto lines = parseLines(text);
+  if (!lines)
+    return std::move(lines).status();
+  std::map<std::string, std::string> files;
+  for (const Json &line : *lines) {
+    Json result = line.value("result", Json::object());
+    if (textOf(result, "check") != "times")
+      continue;
+    Json kernels = Json::array();
+    for (const Json &kernel : result.value("kernels", Json::array()))
+      // Neither copies nor calls of libraries, which are named behind a space.
+      if (std::string name = textOf(kernel, "kernel");
+          kernel.contains("class") && name.find(' ') == std::string::npos)
+        kernels.push_back({{"kernel", name}, {"ms", kernel["ms"]}});
+    std::string name = textOf(line, "step");
+    std::ranges::replace(name, '/', '-');
+    if (!kernels.empty())
+      files[name] = Json{{"kernels", kernels}}.dump(1) + "\n";
+  }
+  return files;
+}
+
+static Status write(const std::string &path, const std::string &text) {
+  return io::replaceFile(
+      path,
+      std::vector{io::Bytes(reinterpret_cast<const std::byte *>(text.data()),
+                            text.size())});
+}
+
+Status gpu::writePage(const std::string &file, const std::string &page,
+                      const std::string &calibrations) {
   auto bytes = io::readFile(file);
   if (!bytes)
     return std::move(bytes).status();
-  auto text = pageOf(std::string(reinterpret_cast<const char *>(bytes->data()),
-                                 bytes->size()));
+  std::string lines(reinterpret_cast<const char *>(bytes->data()),
+                    bytes->size());
+  auto text = pageOf(lines);
   if (!text)
     return std::move(text).status().in("'" + file + "'");
-  return io::replaceFile(
-      page,
-      std::vector{io::Bytes(reinterpret_cast<const std::byte *>(text->data()),
-                            text->size())});
+  if (Status status = write(page, *text); !status || calibrations.empty())
+    return status;
+  auto files = calibrationsOf(lines);
+  if (!files)
+    return std::move(files).status();
+  for (const auto &[name, content] : *files)
+    if (Status status = write(calibrations + "." + name + ".json", content);
+        !status)
+      return status;
+  return Status::success();
 }

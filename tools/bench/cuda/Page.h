@@ -4,6 +4,7 @@
 
 #include "runtime/artifact/Status.h"
 
+#include <map>
 #include <string>
 
 namespace tandem::gpu {
@@ -13,8 +14,15 @@ namespace tandem::gpu {
 /// is an error.
 Result<std::string> pageOf(const std::string &lines);
 
-/// Reads `file` and writes its page.
-Status writePage(const std::string &file, const std::string &page);
+/// Returns for each step that timed launches a name and what `tandem inspect
+/// --estimate --calibrate` takes: the launches of kernels with their times.
+Result<std::map<std::string, std::string>>
+calibrationsOf(const std::string &lines);
+
+/// Reads `file` and writes its page; and with a prefix that is not empty the
+/// calibrations, PREFIX.KIND-NAME.json.
+Status writePage(const std::string &file, const std::string &page,
+                 const std::string &calibrations);
 
 } // namespace tandem::gpu
 

@@ -5,6 +5,7 @@
 #include "runtime/model/Initialize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -42,70 +43,28 @@ gpu::makeSamples(const artifact::Manifest &manifest,
   return samples;
 }
 
-const artifact::Program *gpu::firstProgram(const artifact::Manifest &manifest) {
-  bool isTrained = manifest.findProgram("backward");
-  return manifest.findProgram(isTrained ? "forward" : "evaluate");
-}
+/// Which elements of a large output are kept.
+static constexpr int64_t large = 65536, kept = 16384;
 
-/// Runs the backward for the loss alone.
-static Status differentiate(runtime::Model &model, runtime::Context &context,
-                            std::vector<NamedTensor> &gradients) {
-  const artifact::Manifest &manifest = model.manifest();
-  auto one = Tensor::empty(manifest.findOutput(manifest.loss)->dtype, {});
-  if (!one)
-    return std::move(one).status();
-  if (Status status = one->fill(1.0); !status)
-    return status;
-  for (const artifact::Slot &slot : manifest.findProgram("backward")->results)
-    gradients.push_back({slot.name, {}});
-  std::vector<runtime::Destination> destinations;
-  for (NamedTensor &gradient : gradients)
-    destinations.push_back({gradient.name, &gradient.tensor});
-  std::vector<runtime::Argument> cotangents = {{manifest.loss, &*one}};
-  return model.backward(context, cotangents, destinations);
-}
-
-Result<std::vector<NamedTensor>>
-gpu::compute(runtime::Model &model, const std::vector<NamedTensor> &inputs) {
-  const artifact::Manifest &manifest = model.manifest();
-  const artifact::Program *program = firstProgram(manifest);
-  std::vector<NamedTensor> outputs, gradients;
-  for (const artifact::Slot &slot : artifact::outputsOf(*program))
-    if (slot.role == artifact::Role::Output && slot.name != manifest.loss)
-      outputs.push_back({slot.name, {}});
-  std::vector<runtime::Argument> arguments;
-  for (const NamedTensor &input : inputs)
-    arguments.push_back({input.name, &input.tensor});
-  std::vector<runtime::Destination> destinations;
-  for (NamedTensor &output : outputs)
-    destinations.push_back({output.name, &output.tensor});
-  // A state counts the draws of random numbers: each run is the first.
-  for (const artifact::Value &value : manifest.values)
-    if (value.role == artifact::Role::State) {
-      if (Status status = model.initialize(0); !status)
-        return status;
-      break;
-    }
-  if (program->name == "evaluate") {
-    if (Status status = model.run("evaluate", arguments, destinations); !status)
-      return status;
-  } else {
-    auto context = model.forward(arguments, destinations);
-    Status status =
-        context ? differentiate(model, *context, gradients) : context.status();
-    if (!status)
-      return status;
+/// Returns the elements that files have of an output: all, or in a row those
+/// that are drawn. The last one is among them.
+static Result<Tensor> keptOf(const Tensor &output) {
+  if (output.elements() <= large)
+    return output;
+  auto drawn = Tensor::empty(output.dtype(), std::array{kept});
+  if (!drawn)
+    return drawn;
+  runtime::CounterStream counter(seed, 0);
+  size_t size = size_t(artifact::byteSize(output.dtype()));
+  auto count = uint64_t(output.elements());
+  for (int64_t i = 0; i < kept; ++i) {
+    uint64_t place = i + 1 == kept
+                         ? count - 1
+                         : ((counter.bits(uint64_t(i)) >> 32) * count) >> 32;
+    std::memcpy(drawn->mutableData<std::byte>() + size_t(i) * size,
+                output.data<std::byte>() + place * size, size);
   }
-  for (NamedTensor &gradient : gradients)
-    outputs.push_back({"d_" + gradient.name, std::move(gradient.tensor)});
-  for (NamedTensor &output : outputs) {
-    auto host = output.tensor.onHost();
-    auto dense = host ? host->dense() : std::move(host);
-    if (!dense)
-      return std::move(dense).status();
-    output.tensor = std::move(*dense);
-  }
-  return outputs;
+  return drawn;
 }
 
 /// The largest difference of two tensors of equal shape.
@@ -139,14 +98,16 @@ Result<Difference> gpu::compareWith(const std::string &file,
   Difference found;
   for (const NamedTensor &output : outputs) {
     auto array = expected->find(output.name);
-    if (!array || !std::ranges::equal(array->shape, output.tensor.shape()))
+    auto got = keptOf(output.tensor);
+    if (!got)
+      return std::move(got).status();
+    if (!array || !std::ranges::equal(array->shape, got->shape()))
       return Status::failed("'" + file + "' has no output '" + output.name +
-                            "' of shape " +
-                            runtime::toString(output.tensor.shape()));
+                            "' of shape " + runtime::toString(got->shape()));
     auto tensor = io::toTensor(*array);
     if (!tensor)
       return std::move(tensor).status();
-    double difference = differenceOf(*tensor, output.tensor);
+    double difference = differenceOf(*tensor, *got);
     if (difference > found.largest || found.output.empty())
       found = {difference, output.name};
   }
@@ -155,17 +116,18 @@ Result<Difference> gpu::compareWith(const std::string &file,
 
 Status gpu::saveOutputs(const std::string &file, DType type,
                         const std::vector<NamedTensor> &outputs) {
-  std::vector<Tensor> kept;
+  std::vector<Tensor> tensors;
   std::map<std::string, io::ArrayView> views;
-  kept.reserve(outputs.size());
+  tensors.reserve(outputs.size());
   for (const NamedTensor &output : outputs) {
-    auto tensor = artifact::isFloat(output.tensor.dtype())
-                      ? output.tensor.to(type)
-                      : output.tensor.dense();
+    auto some = keptOf(output.tensor);
+    auto tensor = !some                              ? std::move(some)
+                  : artifact::isFloat(some->dtype()) ? some->to(type)
+                                                     : some->dense();
     if (!tensor)
       return std::move(tensor).status();
-    kept.push_back(std::move(*tensor));
-    views.emplace(output.name, io::viewOf(kept.back()));
+    tensors.push_back(std::move(*tensor));
+    views.emplace(output.name, io::viewOf(tensors.back()));
   }
   return io::writeSafetensors(file, views, {});
 }

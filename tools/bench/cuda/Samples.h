@@ -23,15 +23,6 @@ Result<std::vector<NamedTensor>> makeSamples(const artifact::Manifest &manifest,
                                              const artifact::Program &program,
                                              DType rounding);
 
-/// Returns the program that `compute` begins with; null if there is none.
-const artifact::Program *firstProgram(const artifact::Manifest &manifest);
-
-/// Runs the model once: forward and backward, where it has these, else
-/// 'evaluate'. Returns its outputs but the loss, and the gradients of its
-/// inputs, "d_x"; all are on the host.
-Result<std::vector<NamedTensor>>
-compute(runtime::Model &model, const std::vector<NamedTensor> &inputs);
-
 /// What differs most.
 struct Difference {
   double largest = 0; ///< infinite for a NaN that was not expected
@@ -40,11 +31,13 @@ struct Difference {
 
 /// Compares outputs with those of a file that `saveOutputs` wrote: the largest
 /// difference of an element over the largest magnitude of its output; integers
-/// and truth values must be equal. Fails where there are other outputs.
+/// and truth values must be equal. Of a large output those elements are
+/// compared that the file has. Fails where there are other outputs.
 Result<Difference> compareWith(const std::string &file,
                                const std::vector<NamedTensor> &outputs);
 
-/// Writes outputs; floating-point ones in `type`.
+/// Writes outputs; floating-point ones in `type`. Of one with more than 65,536
+/// elements it keeps 16,384 that are drawn, and the last one.
 Status saveOutputs(const std::string &file, DType type,
                    const std::vector<NamedTensor> &outputs);
 

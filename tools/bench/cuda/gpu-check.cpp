@@ -66,16 +66,19 @@ struct ReportOptions {
   static constexpr std::string_view
       usage = "report F.jsonl -o PAGE.md",
       description = "Writes a page of a run's results, in Markdown.";
-  std::string file, output;
+  std::string file, output, calibrations;
 
   void declare(commands::OptionTable &table) {
     table.positional("F.jsonl", file, "the results");
     table.text("o", "PAGE.md", output, "where to write it").required();
+    table.text("calibrations", "PREFIX", calibrations,
+               "also write times of kernels, for 'tandem inspect --estimate "
+               "--calibrate', to PREFIX.STEP.json");
   }
 };
 
 Status report(const ReportOptions &options) {
-  return gpu::writePage(options.file, options.output);
+  return gpu::writePage(options.file, options.output, options.calibrations);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "runtime/io/File.h"
 #include "tools/bench/cuda/Cases.h"
 #include "tools/commands/Commands.h"
+#include "tools/commands/Print.h"
 
 #include <cstdio>
 
@@ -31,16 +32,24 @@ struct ListOptions {
 };
 
 Status list(const ListOptions &options) {
-  for (const Case &one : gpu::cases())
-    if (one.isQuick || !options.quick)
-      std::printf(
-          "%s %s %s %g %d %s%s%s\n", one.name.c_str(), one.expected.c_str(),
-          std::string(artifact::spelling(one.type)).c_str(), one.tolerance,
-          one.repeats, one.code.empty() ? "-" : one.code.c_str(),
-          one.isDifferentiated ? "" : " --inference",
-          one.products != gpu::Products::Chosen ? ""
-          : one.isTf32 ? " --target=cuda:sm_90a --matmul-precision=tf32"
-                       : " --target=cuda:sm_90a");
+  for (const Case &one : gpu::cases()) {
+    if (options.quick && !one.isQuick)
+      continue;
+    std::string line = one.name + " " + one.expected + " " +
+                       std::string(artifact::spelling(one.type)) + " " +
+                       commands::roundedText(one.tolerance) + " " +
+                       std::to_string(one.repeats) + " " +
+                       (one.code.empty() ? "-" : one.code);
+    if (!one.isDifferentiated)
+      line += " --inference";
+    if (one.products == gpu::Products::Chosen) // else the module says it
+      line += " --target=cuda:sm_90a";
+    if (one.products == gpu::Products::Chosen && one.isTf32)
+      line += " --matmul-precision=tf32";
+    if (!one.options.empty())
+      line += " " + one.options;
+    std::printf("%s\n", line.c_str());
+  }
   return Status::success();
 }
 
