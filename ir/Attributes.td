@@ -46,7 +46,7 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
       have a defined one; else there is none).
     - saved: `reason`, `alias` (it is the storage of an output).
     - prepared (none): what `@prepare` computes of params and states alone, and
-      `@evaluate` takes.
+      `@evaluate`, `@step` or `@accumulate` takes.
     - any: `sharding` (for each dimension of the global value the axes of the mesh
       over which it is cut, outermost first: `[["data"], []]`; without it, whole on
       every rank).

@@ -548,6 +548,18 @@ def BuildStep : ModulePass<"tandem-build-step"> {
   let statistics = [Statistic<"ops", "ops", "ops of the step">];
 }
 
+def KeepCasts : ModulePass<"tandem-keep-casts"> {
+  let summary = "Keeps copies of params in a narrower type from step to step";
+  let description = [{
+    Where products and the like in `@step` or `@accumulate` read a param through
+    a cast to a narrower float: `@prepare` gives the copy, the programs take it,
+    and give a new one where they update the param
+    (docs/rationale/mixed-precision.md). A cast behind a permutation, a reshape
+    or what ranks gather moves in front of it.
+  }];
+  let statistics = [Statistic<"kept", "kept", "copies that are kept">];
+}
+
 include "passes/stages/Passes.td"
 include "passes/shard/Passes.td"
 include "passes/plan/Passes.td"

@@ -21,6 +21,8 @@ void tandem::addDividePasses(OpPassManager &passes) {
   // It is of one process, unlike what it follows.
   addShardPasses(passes);
   passes.addPass(createBuildStep());
+  // Of the step alone: other programs see params that anybody may have written.
+  passes.addPass(createKeepCasts());
 }
 
 LogicalResult tandem::rehearsePartition(ModuleOp module, StringRef kind) {

@@ -9,7 +9,8 @@ using namespace tandem;
 static bool isValue(RoleAttr role) {
   return role && (role.getKind() == RoleKind::Input ||
                   role.getKind() == RoleKind::Param ||
-                  role.getKind() == RoleKind::State);
+                  role.getKind() == RoleKind::State ||
+                  role.getKind() == RoleKind::Prepared);
 }
 
 ArgumentStorage::ArgumentStorage(func::FuncOp func) : func(func) {

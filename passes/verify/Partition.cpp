@@ -7,6 +7,7 @@
 #include "ir/Signature.h"
 #include "ir/Tags.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -69,32 +70,94 @@ static void verifySaved(PhaseVerifier &verifier) {
                  {verifier.function("grad_backward")});
 }
 
-/// @prepare takes params and states and gives what @evaluate alone takes.
+/// The params that result `i` of @prepare is computed from.
+static SetVector<StringRef> sourcesOf(func::FuncOp prepare, unsigned i) {
+  SetVector<StringRef> names;
+  SetVector<Value> work;
+  work.insert(prepare.getBody().front().getTerminator()->getOperand(i));
+  for (size_t at = 0; at < work.size(); ++at) {
+    if (Operation *op = work[at].getDefiningOp())
+      work.insert(op->operand_begin(), op->operand_end());
+    else if (auto argument = dyn_cast<BlockArgument>(work[at]);
+             argument.getOwner() == &prepare.getBody().front())
+      if (RoleAttr role = roleOfArgument(prepare, argument.getArgNumber()))
+        names.insert(role.getName().getValue());
+  }
+  return names;
+}
+
+/// A program that gives copies gives those of all params that it updates: the
+/// runtime takes what it then has for copies of the new values.
+static void verifyRenewed(PhaseVerifier &verifier, func::FuncOp prepare,
+                          func::FuncOp program) {
+  RoleIndex index(program);
+  auto updates = [&](StringRef name, RoleKind kind) {
+    auto result = index.result(RoleKind::Update, name);
+    auto argument = index.argument(kind, name);
+    Operation *end = program.getBody().front().getTerminator();
+    return result &&
+           !(argument && *result < end->getNumOperands() &&
+             end->getOperand(*result) == program.getArgument(*argument));
+  };
+  bool givesAny = false;
+  for (unsigned i = 0, n = prepare.getNumResults(); i < n; ++i)
+    if (RoleAttr role = roleOfResult(prepare, i))
+      givesAny |= index.result(RoleKind::Update, role.getName()).has_value();
+  if (!givesAny ||
+      prepare.getBody().front().getTerminator()->getNumOperands() !=
+          prepare.getNumResults())
+    return;
+  for (unsigned i = 0, n = prepare.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(prepare, i);
+    if (!role || index.result(RoleKind::Update, role.getName()))
+      continue;
+    for (StringRef name : sourcesOf(prepare, i))
+      if (updates(name, RoleKind::Param))
+        verifier.error(program)
+            << "no 'update of " << role.getName().getValue() << "' in '"
+            << program.getName() << "', although it updates '" << name
+            << "', of which 'prepare' makes that";
+  }
+}
+
+/// @prepare takes params and states, and gives what @evaluate, or a step,
+/// takes.
 static void verifyPrepared(PhaseVerifier &verifier) {
   auto prepare = verifier.function("prepare");
-  for (auto func : verifier.module.getOps<func::FuncOp>())
-    if (func != prepare && (func.getName() != "evaluate" || !prepare))
+  SmallVector<func::FuncOp> takers;
+  for (auto func : verifier.module.getOps<func::FuncOp>()) {
+    if (func == prepare)
+      continue;
+    bool isStep = func.getName() == "step" || func.getName() == "accumulate";
+    if (!prepare || (!isStep && func.getName() != "evaluate"))
       verifier.noneOfKind(func, RoleKind::Prepared);
+    else
+      takers.push_back(func);
+    // Kernels have parts for several params later.
+    if (prepare && isStep && verifier.phase == "partition")
+      verifyRenewed(verifier, prepare, func);
+  }
   if (!prepare)
     return;
-  auto evaluate = verifier.function("evaluate");
   for (unsigned i = 0, n = prepare.getNumArguments(); i < n; ++i) {
     RoleAttr role = roleOfArgument(prepare, i);
     if (!role || (role.getKind() != RoleKind::Param &&
-                  role.getKind() != RoleKind::State))
+                  role.getKind() != RoleKind::State)) {
       verifier.error(prepare)
           << "argument #" << i << " of 'prepare' that is no param or state";
-    else if (auto value = evaluate ? findValue(evaluate, role.getName())
-                                   : std::optional<unsigned>())
-      verifier.sameArgument(prepare, i, evaluate.getArgumentTypes()[*value],
-                            "evaluate");
+      continue;
+    }
+    for (func::FuncOp taker : takers)
+      if (auto value = findValue(taker, role.getName()))
+        verifier.sameArgument(prepare, i, taker.getArgumentTypes()[*value],
+                              taker.getName());
   }
   for (unsigned i = 0, n = prepare.getNumResults(); i < n; ++i)
     if (RoleAttr role = roleOfResult(prepare, i);
         !role || role.getKind() != RoleKind::Prepared)
       verifier.error(prepare)
           << "result #" << i << " of 'prepare' that is not prepared";
-  verifyHanded(verifier, RoleKind::Prepared, "prepare", prepare, {evaluate});
+  verifyHanded(verifier, RoleKind::Prepared, "prepare", prepare, takers);
 }
 
 void tandem::verifyHandedValues(PhaseVerifier &verifier) {

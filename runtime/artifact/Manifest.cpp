@@ -103,7 +103,7 @@ std::optional<size_t> updatedArgument(const Program &program,
   std::optional<size_t> found;
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     const Slot &slot = program.arguments[i];
-    bool isIt = slot.role <= Role::State
+    bool isIt = slot.role <= Role::State || slot.role == Role::Prepared
                     ? slot.name == name
                     : slot.role == Role::Cotangent &&
                           name.starts_with(cotangentOf) &&

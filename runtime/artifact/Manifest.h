@@ -243,8 +243,9 @@ struct Launch {
 /// backward takes them as it finds them. "grad_forward" is a backward that
 /// gives what "grad_backward" takes; it may take inputs and saved values of the
 /// forward, and "grad_backward" may take those that it took. "prepare" gives
-/// what "evaluate" takes (role prepared), and takes params and states alone:
-/// its results hold until one of these is written.
+/// what "evaluate", "step" and "accumulate" take (role prepared), and takes
+/// params and states alone: its results hold until one of these is written by
+/// somebody who does not update them, too, as a step does.
 struct Program {
 #define MANIFEST_HAS_Program 1
 #include "runtime/artifact/Manifest.def"

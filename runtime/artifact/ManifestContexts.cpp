@@ -8,6 +8,7 @@
 #include "runtime/artifact/ProgramKinds.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace tandem::artifact {
@@ -274,33 +275,38 @@ void checkContexts(const Manifest &manifest, ManifestProblems &problems) {
 
 void checkPrepared(const Manifest &manifest, ManifestProblems &problems) {
   const Program *first = manifest.findProgram("prepare");
-  const Program *second = manifest.findProgram("evaluate");
-  auto at = [&](const Program *program, const char *list, size_t index) {
-    return child(child("/programs", program - manifest.programs.data()) + list,
+  auto at = [&](const Program &program, const char *list, size_t index) {
+    return child(child("/programs", &program - manifest.programs.data()) + list,
                  static_cast<int64_t>(index));
   };
-  for (size_t i = 0; second && i < second->arguments.size(); ++i) {
-    const Slot &slot = second->arguments[i];
-    if (slot.role != Role::Prepared)
-      continue;
-    const Slot *found =
-        first ? find(first->results, Role::Prepared, slot.name) : nullptr;
-    if (!found)
-      problems.add(at(second, "/arguments", i),
-                   "expected 'prepare' to have the prepared '" + slot.name +
-                       "'");
-    else if (found->dtype != slot.dtype || found->shape != slot.shape)
-      problems.add(at(second, "/arguments", i),
-                   "expected '" + slot.name + "' to have the type " +
-                       typeText(found->dtype, found->shape) +
-                       " of 'prepare' but got " +
-                       typeText(slot.dtype, slot.shape));
-  }
+  std::set<std::string_view> taken;
+  for (const Program &second : manifest.programs)
+    for (size_t i = 0; i < second.arguments.size(); ++i) {
+      const Slot &slot = second.arguments[i];
+      if (slot.role != Role::Prepared)
+        continue;
+      taken.insert(slot.name);
+      if (updates(second, slot) && manifest.findValue(slot.name))
+        problems.add(at(second, "/arguments", i),
+                     "'" + slot.name +
+                         "' is the name of a value, too, and is updated");
+      const Slot *found =
+          first ? find(first->results, Role::Prepared, slot.name) : nullptr;
+      if (!found)
+        problems.add(at(second, "/arguments", i),
+                     "expected 'prepare' to have the prepared '" + slot.name +
+                         "'");
+      else if (found->dtype != slot.dtype || found->shape != slot.shape)
+        problems.add(at(second, "/arguments", i),
+                     "expected '" + slot.name + "' to have the type " +
+                         typeText(found->dtype, found->shape) +
+                         " of 'prepare' but got " +
+                         typeText(slot.dtype, slot.shape));
+    }
   for (size_t i = 0; first && i < first->results.size(); ++i)
-    if (const Slot &slot = first->results[i];
-        !second || !find(second->arguments, Role::Prepared, slot.name))
-      problems.add(at(first, "/results", i),
-                   "expected 'evaluate' to take the prepared '" + slot.name +
+    if (const Slot &slot = first->results[i]; !taken.contains(slot.name))
+      problems.add(at(*first, "/results", i),
+                   "expected a program to take the prepared '" + slot.name +
                        "'");
 }
 

@@ -41,7 +41,7 @@ Signature signatureOf(const std::string &program) {
     return {{Grad, Param, State}, {Update}};
   if (program == "prepare")
     return {{Param, State}, {Prepared}};
-  if (program == "evaluate")
+  if (takesPrepared(program))
     return {{Input, Param, State, Prepared}, {Output, Grad, Update}};
   return {{Input, Param, State}, {Output, Grad, Update}};
 }
@@ -346,6 +346,10 @@ private:
             return TensorType{argument.dtype, argument.shape};
       }
     auto found = valueByName.find(slot.name);
+    if (slot.role == Role::Update && found == valueByName.end())
+      for (const Slot &argument : program.arguments)
+        if (argument.role == Role::Prepared && argument.name == name)
+          return TensorType{argument.dtype, argument.shape};
     if (found == valueByName.end())
       return std::nullopt;
     Role role = found->second->role;

@@ -13,6 +13,11 @@ inline bool takesGradients(std::string_view program) {
   return program == "update" || program == "accumulation" || program == "norm";
 }
 
+/// True of what may read values that "prepare" makes of params and states.
+inline bool takesPrepared(std::string_view program) {
+  return program == "evaluate" || program == "step" || program == "accumulate";
+}
+
 } // namespace tandem::artifact
 
 #endif

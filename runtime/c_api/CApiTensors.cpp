@@ -232,7 +232,11 @@ int64_t tdm_tensor_elements(const tdm_tensor *tensor) {
 }
 
 void *tdm_tensor_data(const tdm_tensor *tensor) {
-  return tensor ? const_cast<void *>(tensor->tensor.data()) : nullptr;
+  if (!tensor)
+    return nullptr;
+  if (const auto &storage = tensor->tensor.storage())
+    storage->expose();
+  return const_cast<void *>(tensor->tensor.data());
 }
 
 tdm_status tdm_tensor_view(const tdm_tensor *tensor, int rank,

@@ -392,6 +392,20 @@ void bindPrepared(const Program &first, Program &second) {
         slot.role == Role::Prepared)
       second.arguments[a].prepared =
           find(first.plan->results, Role::Prepared, slot.name);
+  if (second.plan->name == "evaluate")
+    return;
+  auto updates = [&](auto what) {
+    return std::any_of(second.results.begin(), second.results.end(), what);
+  };
+  bool gives = updates([&](const BoundResult &result) {
+    return result.argument >= 0 &&
+           second.arguments[result.argument].prepared >= 0;
+  });
+  for (const BoundArgument &source : first.arguments)
+    second.renews.push_back(gives && updates([&](const BoundResult &result) {
+                              return result.variable >= 0 &&
+                                     result.variable == source.variable;
+                            }));
 }
 
 } // namespace tandem::runtime

@@ -10,6 +10,8 @@
 #include "runtime/call/Steps.h"
 #include "runtime/model/ModelCore.h"
 
+#include <algorithm>
+
 namespace tandem::runtime {
 
 Invocation::Invocation(const ModelCore &core, const Program &program,
@@ -33,6 +35,12 @@ public:
 private:
   Backend &backend;
 };
+
+bool updatesVariables(const Program &program) {
+  return std::any_of(
+      program.results.begin(), program.results.end(),
+      [](const BoundResult &result) { return result.variable >= 0; });
+}
 
 class Call {
 public:
@@ -85,8 +93,11 @@ void Call::checkAll() {
   checkValues(call, frame.matched, frame.problems);
   if (call.place.isCapturing(call.stream)) {
     const Program *prepares = call.program.prepares;
-    checkCapture(call, frame.matched, !prepares || core.isCurrent(*prepares),
-                 frame.problems);
+    core.wasCaptured |= updatesVariables(call.program);
+    // A step's capture has what prepares for it.
+    bool isPrepared =
+        !prepares || !call.program.renews.empty() || core.isCurrent(*prepares);
+    checkCapture(call, frame.matched, isPrepared, frame.problems);
   }
   checkSharing(call, frame.matched, frame.shared, frame.problems);
 }
@@ -106,7 +117,7 @@ Status Call::run(std::span<const Argument> inputs,
     return Status::success();
   }
   if (call.program.prepares)
-    if (Status status = core.prepare(*call.program.prepares); !status)
+    if (Status status = core.prepare(call.program); !status)
       return status;
   return performOnStream();
 }
@@ -163,6 +174,7 @@ Status Call::perform() {
   isStarted = call.program.hasDonated || unpacks;
   if (unpacks)
     status = unpack(call, workspace.staged, placed);
+  core.beginRenewal(call.program);
   if (status)
     status =
         launch(call, matched, placed, workspace.wanted.slice, frame.launched);
@@ -174,6 +186,7 @@ Status Call::perform() {
       {core.variables, workspace.staged, workspace.downloads, core.fetched});
   if (!status)
     return status;
+  core.endRenewal(call.program);
   return call.gives && call.gives->hooks ? pack(call, placed, workspace)
                                          : Status::success();
 }

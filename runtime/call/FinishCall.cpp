@@ -97,6 +97,13 @@ void Finishing::writeUpdates() {
     // What the program computed it in.
     const void *data = slot.inPlace ? placed.argumentData[result.argument]
                                     : placed.resultData[r];
+    if (result.argument >= 0 &&
+        program.arguments[result.argument].prepared >= 0) {
+      if (!slot.inPlace)
+        note(call.place.copy(placed.argumentData[result.argument], data,
+                             placed.homes[r]->bytes()));
+      continue;
+    }
     if (result.variable >= 0) {
       Tensor &target = targets.variables[result.variable].tensor;
       note(call.place.copy(target.mutableData(), data, target.bytes()));

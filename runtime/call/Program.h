@@ -93,6 +93,10 @@ struct Program {
   const Program *source = nullptr; ///< a backward: its forward
   /// The program that computes the prepared arguments.
   const Program *prepares = nullptr;
+  /// For each argument of `prepares`, whether this program updates it, and what
+  /// is prepared of it too. Empty: it takes what it finds. None: what it
+  /// updates has to be prepared again.
+  std::vector<char> renews;
   std::vector<BoundArgument> arguments;
   std::vector<BoundResult> results;
   std::vector<BoundAlias> aliases;

@@ -19,6 +19,13 @@ namespace {
 
 constexpr int maxThreads = 1024;
 
+bool takesPrepared(const artifact::Program &program) {
+  return std::any_of(program.arguments.begin(), program.arguments.end(),
+                     [](const artifact::Slot &slot) {
+                       return slot.role == artifact::Role::Prepared;
+                     });
+}
+
 std::string joined(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
@@ -177,8 +184,10 @@ void ModelCore::linkPrograms(size_t size) {
   for (auto [first, second] : pairs)
     if (Program *from = named(first), *to = named(second); from && to)
       bindContext(*from, *to);
-  if (Program *from = named("prepare"), *to = named("evaluate"); from && to)
-    bindPrepared(*from, *to);
+  if (Program *from = named("prepare"))
+    for (const char *taker : {"evaluate", "step", "accumulate"})
+      if (Program *to = named(taker); to && takesPrepared(*to->plan))
+        bindPrepared(*from, *to);
 }
 
 const Program *ModelCore::find(std::string_view name, size_t size) const {

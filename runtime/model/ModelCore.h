@@ -94,8 +94,13 @@ public:
 
   /// True if what `program` prepares follows from the variables' values.
   bool isCurrent(const Program &program) const;
-  /// Runs `program`, which prepares arguments of others, unless that is so.
-  Status prepare(const Program &program);
+  /// Runs the program that prepares arguments of `taker`, unless that is so; of
+  /// a step also where variables may have been written unseen.
+  Status prepare(const Program &taker);
+  /// What is prepared is about to be overwritten by `taker`; or now is what it
+  /// gave, after it wrote to variables once.
+  void beginRenewal(const Program &taker);
+  void endRenewal(const Program &taker);
 
   /// Makes `stream` wait for the last call, whose memory the next one uses, and
   /// for `caller`, the stream that was current when it was asked for.
@@ -126,10 +131,13 @@ public:
   /// The manifest with the shapes of whole values; null where there is no mesh.
   std::unique_ptr<artifact::Manifest> wholeValues;
   uint64_t seed = 0; ///< that the model was loaded with
+  /// A capture has updates of variables, and can be replayed unseen.
+  bool wasCaptured = false;
 
 private:
   explicit ModelCore(artifact::ArtifactReader reader)
       : reader(std::move(reader)) {}
+  bool canBeWrittenUnseen(const Program &program) const;
   Status chooseTarget(const Options &options);
   Status loadCode(const Options &options);
   Result<std::vector<Tensor>> allocateVariables() const;

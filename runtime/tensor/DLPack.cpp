@@ -171,6 +171,7 @@ Result<DLManagedTensor *> Tensor::toDLPack() const {
     return Status::failed("out of memory");
   // The receiver keeps the address.
   storage_->fix();
+  storage_->expose();
   useOn(currentStream(device()));
   made->tensor = *this;
   made->shape = shape_;

@@ -89,6 +89,10 @@ public:
   Backend *backend() const { return backend_; }
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   void bumpVersion() { version_.fetch_add(1, std::memory_order_acq_rel); }
+  /// Notes that the caller's code has the address: from now on versions do not
+  /// tell of every write.
+  void expose() { isExposed_ = true; }
+  bool isExposed() const { return isExposed_; }
 
   /// Notes that work queued on `stream`, before or after, uses the memory.
   /// Thread-safe; allocates nothing.
@@ -110,6 +114,7 @@ private:
   Backend *backend_ = nullptr;
   Stream stream_ = nullptr; ///< that the memory was allocated for
   std::atomic<uint64_t> version_{0};
+  std::atomic<bool> isExposed_{false};
   bool owned_ = false, isFixed_ = false, wasResized_ = false;
   std::atomic_flag usersLock; ///< guards the two members below
   int userCount_ = 0;

@@ -73,3 +73,32 @@ module @roles attributes {tandem.phase = "partition"} {
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// The runtime takes all copies for those of the new params.
+module @stale attributes {tandem.phase = "partition"} {
+  func.func @prepare(
+      %w: tensor<8xf32> {tandem.role = #tandem.role<param "w">},
+      %v: tensor<8xf32> {tandem.role = #tandem.role<param "v">})
+      -> (tensor<8xbf16> {tandem.role = #tandem.role<prepared "w.bf16">},
+          tensor<8xbf16> {tandem.role = #tandem.role<prepared "v.bf16">}) {
+    %0 = tandem.cast %w : tensor<8xf32> to tensor<8xbf16>
+    %1 = tandem.cast %v : tensor<8xf32> to tensor<8xbf16>
+    return %0, %1 : tensor<8xbf16>, tensor<8xbf16>
+  }
+  // expected-error@+1 {{phase 'partition' left no 'update of w.bf16' in 'step', although it updates 'w', of which 'prepare' makes that}}
+  func.func @step(
+      %w: tensor<8xf32> {tandem.role = #tandem.role<param "w">},
+      %v: tensor<8xf32> {tandem.role = #tandem.role<param "v">},
+      %p: tensor<8xbf16> {tandem.role = #tandem.role<prepared "w.bf16">},
+      %q: tensor<8xbf16> {tandem.role = #tandem.role<prepared "v.bf16">})
+      -> (tensor<8xf32> {tandem.role = #tandem.role<update of "w">},
+          tensor<8xf32> {tandem.role = #tandem.role<update of "v">},
+          tensor<8xbf16> {tandem.role = #tandem.role<update of "v.bf16">}) {
+    %0 = tandem.cast %p : tensor<8xbf16> to tensor<8xf32>
+    %1 = tandem.exp %v : tensor<8xf32>
+    %2 = tandem.cast %1 : tensor<8xf32> to tensor<8xbf16>
+    return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<8xbf16>
+  }
+}

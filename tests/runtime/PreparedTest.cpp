@@ -243,7 +243,7 @@ TEST(PreparedRules, BothProgramsAgree) {
   other.programs[1].arguments[3].name = "sub";
   expectRefused(other, "/programs/1/arguments/3: expected 'prepare' to have "
                        "the prepared 'sub'");
-  expectRefused(other, "/programs/0/results/1: expected 'evaluate' to take the "
+  expectRefused(other, "/programs/0/results/1: expected a program to take the "
                        "prepared 'add'");
   other = m;
   other.programs[1].arguments[3].shape = {7};
@@ -258,7 +258,7 @@ TEST(PreparedRules, BothProgramsAgree) {
   expectRefused(other, "expected 'prepare' to have the prepared 'w.mul'");
   other = m;
   other.programs.pop_back();
-  expectRefused(other, "expected 'evaluate' to take the prepared 'w.mul'");
+  expectRefused(other, "expected a program to take the prepared 'w.mul'");
 }
 
 TEST(PreparedRules, RolesStandWhereTheyMay) {
@@ -271,7 +271,7 @@ TEST(PreparedRules, RolesStandWhereTheyMay) {
   expectRefused(other, "/programs/0/results/0/role: 'output' cannot stand "
                        "here");
   other = m;
-  other.programs[1].name = "step";
+  other.programs[1].name = "forward";
   expectRefused(other, "/programs/1/arguments/3/role: 'prepared' cannot stand "
                        "here");
   other = m;
