@@ -8,6 +8,26 @@
 using namespace llvm;
 using namespace tandem;
 
+/// The options. An expression may have commas: what begins with no option's
+/// name behind one belongs to it.
+static SmallVector<StringRef> entriesOf(StringRef list) {
+  constexpr StringLiteral wholeKey = "modules_to_save=";
+  SmallVector<StringRef> entries;
+  while (!list.empty()) {
+    size_t end = list.find(',');
+    if (list.starts_with(wholeKey))
+      for (; end != StringRef::npos; end = list.find(',', end + 1)) {
+        StringRef next = list.substr(end + 1);
+        if (next.starts_with("rank=") || next.starts_with("alpha=") ||
+            next.starts_with(wholeKey))
+          break;
+      }
+    entries.push_back(list.take_front(end));
+    list = end == StringRef::npos ? StringRef() : list.substr(end + 1);
+  }
+  return entries;
+}
+
 std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
                                               std::string &error) {
   auto [weights, list] = text.rsplit(':');
@@ -20,18 +40,18 @@ std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
     error = form;
     return std::nullopt;
   }
-  // The last one, since an expression may have commas.
-  constexpr StringLiteral wholeKey = "modules_to_save=";
-  size_t at =
-      list.starts_with(wholeKey) ? 0 : list.find((Twine(",") + wholeKey).str());
-  if (at != StringRef::npos) {
-    size_t comma = at == 0 ? 0 : 1;
-    spec.whole = list.substr(at + comma + wholeKey.size()).str();
-    list = list.take_front(at);
+  constexpr StringLiteral wholeKey = "modules_to_save";
+  SmallVector<StringRef> entries = entriesOf(list);
+  auto *whole = find_if(entries, [&](StringRef entry) {
+    return entry.split('=').first == wholeKey;
+  });
+  if (whole != entries.end()) {
+    spec.whole = whole->split('=').second.str();
     if (spec.whole.empty()) {
       error = form;
       return std::nullopt;
     }
+    entries.erase(whole);
   }
   for (StringRef expression : {weights, StringRef(spec.whole)})
     if (std::string wrong; !expression.empty() && !isRegex(expression, wrong)) {
@@ -39,13 +59,14 @@ std::optional<LoraSpec> tandem::parseLoraSpec(StringRef text,
               "': " + wrong;
       return std::nullopt;
     }
-  SmallVector<StringRef> entries;
-  if (!list.empty())
-    list.split(entries, ',');
   bool hasRank = false, hasAlpha = false;
   for (StringRef entry : entries) {
     auto [key, number] = entry.split('=');
     bool &given = key == "rank" ? hasRank : hasAlpha;
+    if (key == wholeKey) {
+      error = "option '" + key.str() + "' is given twice";
+      return std::nullopt;
+    }
     if (key != "rank" && key != "alpha") {
       error = "unknown option '" + key.str() + "'" +
               didYouMean(key, {"rank", "alpha", "modules_to_save"}) +
