@@ -22,6 +22,17 @@ train 0 '' sums --epochs=1 --seed=0 --accumulate=5 --log=five.log
 norms=$(grep -n grad_norm five.log | cut -d: -f1 | tr '\n' ' ')
 [ "$norms" = '5 10 15 20 25 30 35 40 44 ' ] || fail "updates after $norms"
 
+# A schedule has made no rate before the first update: the log's lines up to it
+# named the one that the artifact was compiled with.
+compile warm --optimizer=adamw:lr=2e-3 --accumulate \
+  --lr-schedule=constant:warmup=10
+train 0 '' warm --steps=8 --seed=0 --accumulate=4 --log=warm.jsonl
+rates=$(grep -oE '"lr": [^,]*' warm.jsonl | tr -d '\n')
+[ "$(grep -c '"lr"' warm.jsonl)" = 5 ] || fail "rates before an update: $rates"
+tail -1 warm.jsonl | grep -q '"lr": 0.0002' || fail "rates $rates"
+train 0 '' warm --steps=8 --seed=0 --accumulate=4 --log=warm.csv
+[ "$(sed -n 4p warm.csv | cut -d, -f4)" = "" ] || fail 'a rate in the table'
+
 # In the middle of an accumulation.
 train 0 '' sums --steps=53 --seed=0 --accumulate=5 --save=whole.st
 train 0 '2 batches wait for an update' sums --steps=7 --seed=0 --accumulate=5 \

@@ -114,6 +114,9 @@ Status Trainer::stoppedBy(Status status) {
 }
 
 std::optional<double> Trainer::learningRate() const {
+  // Before the first update nothing was trained by any rate.
+  if (updates_.hasSchedule())
+    return updates_.rate();
   auto tensor = model_.get(model_.manifest().optimizer + ".lr");
   if (!tensor || tensor->elements() != 1)
     return std::nullopt;

@@ -43,6 +43,8 @@ public:
   bool wasSkipped() const { return wasSkipped_; }
   /// Returns how many did.
   int64_t skipped() const { return skipped_; }
+  /// Returns whether a schedule makes the learning rate.
+  bool hasSchedule() const { return !rateName_.empty(); }
   /// Returns the learning rate of the last update, where a schedule makes it.
   std::optional<double> rate() const { return rate_; }
   /// Returns how many batches were added up since the last update.
