@@ -17,6 +17,18 @@ train 0 '' plain --steps=50 --seed=0 --log=plain.log
 train 0 '' sums --steps=50 --seed=0 --accumulate=1 --log=one.log
 cmp <(losses plain.log) <(losses one.log) || fail 'the losses differ'
 
+# The low copies of weights that accumulate and step share, made where an update
+# was, are those that a step without accumulation casts for itself: also behind
+# evaluations of averages, for which weights are set and set back.
+for kind in '' --accumulate; do
+  compile "low$kind" --optimizer=adamw:lr=2e-3 --amp=bf16 --ema=0.9 $kind
+  train 0 '' "low$kind" --steps=50 --seed=0 --log="low$kind.log" \
+    --save="low$kind.st" --save-every=7 --average=ema --eval-every=1 \
+    --eval x=@"$data/test_images.npy" --eval labels=@"$data/test_labels.npy"
+done
+expect 0 'prepared ' "$bin/tandem-run" inspect low--accumulate.tdm
+cmp <(losses low.log) <(losses low--accumulate.log) || fail 'the losses differ'
+
 # 44 batches are a pass: eight updates of five, and one of four.
 train 0 '' sums --epochs=1 --seed=0 --accumulate=5 --log=five.log
 norms=$(grep -n grad_norm five.log | cut -d: -f1 | tr '\n' ' ')

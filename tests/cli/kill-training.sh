@@ -9,6 +9,10 @@ expect 0 '10 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" --
   --kills=10 --longest=0.3
 expect 0 '10 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" --bin="$1" \
   --kills=10 --longest=0.3 --signals=INT,TERM,HUP
+for recipe in sums scaled eight; do
+  expect 0 '6 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" \
+    --bin="$1" --kills=6 --longest=0.3 --recipe=$recipe
+done
 expect 0 '4 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" --bin="$1" \
   --compile --kills=4 --longest=0.6 --signals=KILL,TERM
 finish
