@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/Units.h"
+#include "passes/target/Target.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -41,14 +42,34 @@ static bool belongsToForward(const Units &units, Operation *op, unsigned unit) {
          });
 }
 
-/// True if only sums read what `user` makes of `value`, and a sum reads `value`
-/// itself: then the kernel of the sums makes it of what it reads anyway, and
-/// nothing is written.
+/// True if another reader of `value` waits for what is made of `user`, so that
+/// `value` is written, whatever reads it in its own kernel.
+static bool isWrittenAnyway(const Units &units, Operation *value,
+                            Operation *user) {
+  DenseSet<Operation *> seen{user};
+  SmallVector<Operation *> work{user};
+  while (!work.empty())
+    for (Operation *next : units.users(work.pop_back_val())) {
+      if (units.isRepeated(next) || !seen.insert(next).second)
+        continue; // the terminator
+      if (llvm::is_contained(units.users(value), next))
+        return true;
+      work.push_back(next);
+    }
+  return false;
+}
+
+/// True if only sums read what `user` makes of `value`, and the kernel of the
+/// sums can make it of what it reads instead of it: of `value`, which a sum
+/// reads itself, or which is written in any case. So are gradients that are
+/// clipped by their norm: to store their squares beside them costs a product on
+/// a processor more than the sum.
 static bool belongsToSums(const Units &units, Operation *value,
                           Operation *user) {
   auto isSum = [](Operation *op) { return isa<ReductionOpInterface>(op); };
   return llvm::all_of(units.users(user), isSum) &&
-         llvm::any_of(units.users(value), isSum);
+         (llvm::any_of(units.users(value), isSum) ||
+          (!isForCuda(value) && isWrittenAnyway(units, value, user)));
 }
 
 /// Whether the kernel of `anchor` is to take `user`, which reads its op `op`.

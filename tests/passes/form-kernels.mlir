@@ -15,6 +15,41 @@ func.func @evaluate(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">})
 
 // -----
 
+// A gradient that waits for the norm of itself is written: the kernel of the sum
+// squares it. (The product wrote the squares beside it, which cost mlp 5 % of a
+// step with --clip=norm.)
+// CHECK-LABEL: func.func @update
+// CHECK: tandem.kernel "matmul"(%arg0)
+// CHECK: tandem.kernel "{{.*}}reduce_sum{{.*}}"
+// CHECK: tandem.mul
+// CHECK: tandem.reduce_sum
+// CHECK: return
+func.func @update(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}) {
+  %g = tandem.matmul %x, %x : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %q = tandem.mul %g, %g : tensor<64x64xf32>
+  %s = tandem.reduce_sum %q over [0, 1] : tensor<64x64xf32> -> tensor<f32>
+  %n = tandem.sqrt %s : tensor<f32>
+  %b = tandem.broadcast %n to [64, 64] along [] : tensor<f32> -> tensor<64x64xf32>
+  %y = tandem.mul %g, %b : tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// -----
+
+// The same, where nobody waits: the product squares its sums, and writes nothing
+// else.
+// CHECK-LABEL: func.func @squares
+// CHECK: tandem.kernel "matmul_mul"(%arg0)
+// CHECK: return
+func.func @squares(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<f32> {tandem.role = #tandem.role<output "y">}) {
+  %g = tandem.matmul %x, %x : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %q = tandem.mul %g, %g : tensor<64x64xf32>
+  %s = tandem.reduce_sum %q over [0, 1] : tensor<64x64xf32> -> tensor<f32>
+  return %s : tensor<f32>
+}
+
+// -----
+
 // A piece of what is concatenated of many that is computed is not computed for
 // every row of the whole; all pieces are then read by one pointer. (LLVM did
 // not come to an end with conditions for each of fifty.)
