@@ -191,13 +191,16 @@ void ModelCore::linkPrograms(size_t size) {
 }
 
 const Program *ModelCore::find(std::string_view name, size_t size) const {
+  const Program *found = nullptr;
   for (const Program &program : bound)
-    if (program.plan->name == name &&
-        (program.size == size ||
-         (program.size == 0 && artifact::servesAllSizes(name) &&
-          !ofSizes[size].findProgram(name))))
-      return &program;
-  return nullptr;
+    if (program.plan->name == name) {
+      if (program.size == size)
+        return &program;
+      // The manifest of a size has those that serve it, too.
+      if (program.size == 0 && artifact::servesAllSizes(name))
+        found = &program;
+    }
+  return found;
 }
 
 Result<const Program *>

@@ -146,6 +146,29 @@ TEST(Renewed, FollowsAddressesOfTheCaller) {
   }
 }
 
+// What is prepared serves all sizes of an artifact. (A call of the second one
+// read a null address, and so did "evaluate" of one that prepares.)
+TEST(Renewed, ServesAllSizes) {
+  Maker m = stepping();
+  artifact::Manifest &all = m.manifest;
+  artifact::Value x = *all.findValue("x"), o = *all.findOutput("o");
+  x.shape = o.shape = {2, 3};
+  all.sizes = {{"six", {}, {}, {}}, {"two by three", {x, o}, {}, {}}};
+  artifact::Program step = *all.findProgram("step");
+  step.size = 1;
+  step.arguments[0].shape = step.results[0].shape = {2, 3};
+  all.programs.push_back(step);
+  Model model = m.load();
+  EXPECT_EQ(run(model, 3), six(3 * 4)); // w is 5
+  Tensor ones = filled({2, 3}, 1, 0), made;
+  Argument in[] = {{"x", &ones}};
+  Destination out[] = {{"o", &made}};
+  Status status = model.run("step", in, out);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(valuesOf(made), six(25)); // w is 6
+  EXPECT_EQ(run(model, 1), six(36));
+}
+
 // A replay is no call, and what it writes no version tells: a capture prepares
 // for its own, and what was captured once is not trusted any more.
 TEST(Renewed, FollowsReplays) {
