@@ -261,6 +261,21 @@ Status ModelCore::reserveAll() {
     return std::move(status).in("cannot load the model, which plans " +
                                 std::to_string(planned) + " bytes, on '" +
                                 toString(place.device()) + "'");
+  // A step may be captured before any call, and has what prepares with it.
+  for (const Program &taker : bound)
+    if (!taker.renews.empty())
+      for (size_t r = 0; r < taker.prepares->results.size(); ++r) {
+        const artifact::Slot &slot = taker.prepares->plan->results[r];
+        Tensor &home = workspace(*taker.prepares).internal[r];
+        if (home.defined())
+          continue;
+        auto made =
+            Tensor::empty(slot.dtype, slot.shape, place.device(), account);
+        if (!made)
+          return std::move(made).status().in("cannot load the model: '" +
+                                             slot.name + "'");
+        home = *std::move(made);
+      }
   hostMemory = HostMemory(place.backend());
   if (hostBytes) {
     Result<Tensor> made = hostMemory.allocate(
