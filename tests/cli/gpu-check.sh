@@ -48,7 +48,7 @@ cp ready/steps all
 expect 0 'kernels/.* passed' run good.jsonl
 validate good.jsonl
 for step in device/facts device/streams roof/f32 roof/f32-library \
-  models/mlp-bf16 kernels/product-wgmma-bf16 kernels/sort-f32; do
+  models/mlp-bf16-wgmma kernels/product-wgmma-bf16 kernels/sort-f32; do
   is good.jsonl "$step" passed
 done
 is good.jsonl device/clocks missing # nvidia-smi, which is optional
@@ -117,7 +117,7 @@ expect 1 "line 1: expected KIND/NAME but got 'kernels'; line 2: .* '0'; line 3" 
 expect 0 'good.md' "$tools/gpu-check" --report good.jsonl --bin "$bin"
 for text in '^# gpu-check: ' '^\| copies, read and written \| [0-9.e+]+ GB/s \|' \
   '^\| product-wgmma-bf16 \| passed \| [0-9.e-]+ \| 0.01 \| 3 \| 0 \|' \
-  '^\| models/mlp-bf16 \| passed \|'; do
+  '^\| models/mlp-bf16-wgmma \| passed \|'; do
   grep -qE "$text" good.md || fail "the page has no line '$text'"
 done
 expect 0 'took [0-9.]+ times the estimate' "$bin/tandem" inspect ready/roofs/f32.tdm \

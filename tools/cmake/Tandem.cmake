@@ -171,6 +171,9 @@ add_library(old-libc OBJECT EXCLUDE_FROM_ALL
   ${PROJECT_SOURCE_DIR}/tools/portable/OldLibc.c)
 target_compile_options(old-libc PRIVATE -fno-builtin)
 function(tandem_standalone name)
+  if(CMAKE_SYSROOT) # tools/portable/toolchain.cmake does it for all
+    return()
+  endif()
   target_link_libraries(${name} PRIVATE old-libc)
   target_link_options(${name} PRIVATE -static-libstdc++)
 endfunction()

@@ -324,7 +324,9 @@ std::vector<Case> makeCases() {
     Case &causal = t.add("attention-causal", type, causalAttention);
     causal.repeats = 1000;
     causal.code = "attention_forward";
-    t.add("attention-full", type, fullAttention).code = "attention_query_grad";
+    if (type != f32)
+      t.add("attention-full", type, fullAttention).code =
+          "attention_query_grad";
     Case &ragged = t.add("attention-ragged", type, raggedAttention);
     ragged.code = "attention_key_grad";
     ragged.isQuick = type == bf16;

@@ -44,7 +44,7 @@ gpu::makeSamples(const artifact::Manifest &manifest,
 }
 
 /// Which elements of a large output are kept.
-static constexpr int64_t large = 65536, kept = 16384;
+static constexpr int64_t large = 32768, kept = 16384;
 
 /// Returns the elements that files have of an output: all, or in a row those
 /// that are drawn. The last one is among them.

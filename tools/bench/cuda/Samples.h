@@ -36,7 +36,7 @@ struct Difference {
 Result<Difference> compareWith(const std::string &file,
                                const std::vector<NamedTensor> &outputs);
 
-/// Writes outputs; floating-point ones in `type`. Of one with more than 65,536
+/// Writes outputs; floating-point ones in `type`. Of one with more than 32,768
 /// elements it keeps 16,384 that are drawn, and the last one.
 Status saveOutputs(const std::string &file, DType type,
                    const std::vector<NamedTensor> &outputs);
