@@ -52,6 +52,17 @@ def OrderCollectives : FunctionPass<"tandem-order-collectives"> {
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
 
+def RemakeValues : FunctionPass<"tandem-remake-values"> {
+  let summary = "Lets kernels make again what is larger than what it is made of";
+  let description = [{
+    For CUDA: a value that a kernel would write for others, and that each of them
+    can make element by element of fewer bytes, mostly of what it reads anyway.
+    The ops that make it are copied for each reader. Only if the program's kernels
+    then move fewer bytes.
+  }];
+  let statistics = [Statistic<"remade", "remade", "values that readers make again">];
+}
+
 def FormKernels : FunctionPass<"tandem-form-kernels"> {
   let summary = "Groups the ops of a program into kernels";
   let description = [{

@@ -17,6 +17,8 @@ void tandem::addKernelPasses(OpPassManager &program) {
   // for the machine, and partition asks for the time of the one that is meant.
   program.addPass(createSplitReductions());
   program.addPass(createSplitFilterGrads());
+  // What a kernel would read that it can make of less.
+  program.addPass(createRemakeValues());
   program.addPass(createFormKernels());
   // Before kernels are ordered: what both read is held until both have run.
   program.addPass(createJoinAttention());

@@ -25,7 +25,7 @@ using namespace tandem::commands;
 using Json = nlohmann::ordered_json;
 
 /// The last pass before kernels are formed.
-static constexpr const char *kBefore = "split-filter-grads";
+static constexpr const char *kBefore = "remake-values";
 
 /// Of a file with this many ops in one place not all pairs are told.
 static constexpr size_t kMostAnswers = 20;
