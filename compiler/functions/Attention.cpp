@@ -1,7 +1,7 @@
 //===- Attention.cpp - attention with masks, dropout and grouped heads ----===//
 //
-// Without mask and dropout it is the op `attention`, for which targets have
-// kernels. Otherwise softmax is computed in f32 at least, and so are scores,
+// Without dropout it is the op `attention`, for which targets have kernels.
+// Otherwise softmax is computed in f32 at least, and so are scores,
 // unless `wide_scores` is off: then they are rounded to the operands' type. A
 // row that sees nothing gives 0.
 //
@@ -34,31 +34,15 @@ static Expr repeatHeads(const Expr &x, int64_t times) {
   return x.broadcastTo(wide, dims).reshape(result);
 }
 
-/// softmax along the last dimension; rows of -infinity give 0.
-static Expr safeSoftmax(const Expr &x) {
-  int64_t dim = x.rank() - 1;
-  Expr largest = detach(x.reduceMax({dim}));
-  Expr isEmpty = equals(largest, largest.like(-kInfinity));
-  largest = select(isEmpty, largest.like(0), largest);
-  Expr e = exp(x - largest.expandReduced(x.shape(), {dim}));
-  Expr sum = e.reduceSum({dim});
-  sum = select(isEmpty, sum.like(1), sum);
-  return composite::shares(e, sum, dim);
-}
-
-/// What is added to the scores, in their shape and type; null after a mistake.
-static Expr additive(Call &call, const Expr &mask, const Expr &scores) {
+/// The mask in the shape of the scores; null after a mistake.
+static Expr maskFor(Call &call, ArrayRef<int64_t> shape) {
+  Expr mask = call[3];
   Type element = mask.type().getElementType();
-  Expr y = call.stretch(mask, scores.shape());
-  if (!y)
-    return y;
-  if (isa<FloatType>(element))
-    return y.cast(scores.type().getElementType());
-  if (element.isInteger(1))
-    return select(y, scores.like(0), scores.like(-kInfinity));
+  if (isa<FloatType>(element) || element.isInteger(1))
+    return call.stretch(mask, shape);
   (void)call.fail("expected a mask of floats, which are added to the scores, "
                   "or of bools, true where a position is seen");
-  return call.at({});
+  return {};
 }
 
 static CallResults attend(Call &call) {
@@ -101,16 +85,27 @@ static CallResults attend(Call &call) {
                      "draws from");
   if (call.failed())
     return failure();
-  if (!call.has(3) && !drops) {
+  SmallVector<int64_t> scoresShape(q.shape().drop_back());
+  scoresShape.push_back(k.dim(rank - 2));
+  Expr mask;
+  if (call.has(3)) {
+    mask = maskFor(call, scoresShape);
+    if (!mask)
+      return failure();
+  }
+  Type element = q.type().getElementType(),
+       wide = composite::computeType(q.value);
+  if (!drops && (!mask || wideScores || wide == element)) {
     SmallVector<NamedAttribute> attributes = {call.numberAttr("scale", scale)};
     if (isCausal)
       attributes.push_back(call.unitAttr("causal"));
-    return SmallVector<Value>{call.op("attention", {q, k, v}, attributes)};
+    SmallVector<Value> operands = {q, k, v};
+    if (mask)
+      operands.push_back(mask);
+    return SmallVector<Value>{call.op("attention", operands, attributes)};
   }
 
-  Type element = q.type().getElementType();
   // Numbers of 16 bits are numbers of tf32, too: their products are the same.
-  Type wide = composite::computeType(q.value);
   SmallVector<NamedAttribute> list = {call.unitAttr("transpose_rhs")};
   Expr left = q, right = k;
   if (wide != element && wideScores) {
@@ -129,13 +124,12 @@ static CallResults attend(Call &call) {
     scores = select(compare(ComparePredicate::le, column, row), scores,
                     scores.like(-kInfinity));
   }
-  if (call.has(3)) {
-    Expr more = additive(call, call[3], scores);
-    if (!more)
-      return failure();
-    scores = scores + more;
-  }
-  Expr weights = safeSoftmax(scores);
+  if (mask)
+    scores =
+        scores + (mask.type().getElementType().isInteger(1)
+                      ? select(mask, scores.like(0), scores.like(-kInfinity))
+                      : mask.cast(scores.type().getElementType()));
+  Expr weights = composite::safeSoftmax(scores);
   if (drops)
     weights = call.op("dropout", {weights, call[4]},
                       {call.integerAttr("draw", draw), call.numberAttr("p", p),

@@ -34,6 +34,15 @@ struct AttentionSizes {
   int64_t scores(bool causal) const;
 };
 
+/// Who sees whom in attention, by a mask [..., T, S] of bools, true where a
+/// position is seen, or of floats that are added to scores.
+enum class MaskKind {
+  Other,  ///< not known, or something else
+  All,    ///< each position sees all
+  Causal, ///< position t sees those up to t
+};
+MaskKind kindOfMask(mlir::Value mask);
+
 } // namespace tandem
 
 #endif

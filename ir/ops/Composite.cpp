@@ -7,6 +7,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace tandem;
@@ -54,6 +55,19 @@ Expr composite::shares(const Expr &parts, const Expr &sum, int64_t dim) {
 Expr composite::softmax(const Expr &x, int64_t dim) {
   Expr e = exp(shiftByMax(x, dim));
   return shares(e, e.reduceSum(dim), dim);
+}
+
+Expr composite::safeSoftmax(const Expr &x) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  int64_t dim = x.rank() - 1;
+  Expr largest = detach(x.reduceMax({dim}));
+  Expr isEmpty =
+      compare(ComparePredicate::eq, largest, largest.like(-infinity));
+  largest = select(isEmpty, largest.like(0), largest);
+  Expr e = exp(x - largest.expandReduced(x.shape(), {dim}));
+  Expr sum = e.reduceSum({dim});
+  sum = select(isEmpty, sum.like(1), sum);
+  return shares(e, sum, dim);
 }
 
 Expr composite::reduceMean(const Expr &x, ArrayRef<int64_t> dims) {

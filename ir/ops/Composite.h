@@ -34,6 +34,8 @@ Expr shiftByMax(const Expr &x, int64_t dim);
 /// one reciprocal a line and a quotient each would take vectors 16 cycles.
 Expr shares(const Expr &parts, const Expr &sum, int64_t dim);
 Expr softmax(const Expr &x, int64_t dim);
+/// softmax along the last dimension; rows of -infinity give 0.
+Expr safeSoftmax(const Expr &x);
 Expr reduceMean(const Expr &x, llvm::ArrayRef<int64_t> dims);
 
 /// "mean", "sum" or "none" of the rows of a loss.

@@ -125,16 +125,20 @@ def LinearOp : CompositeOp<"linear", [InferTypeOpAdaptor, AutocastLow]> {
 def AttentionOp : CompositeOp<"attention", [InferTypeOpAdaptor, AutocastLow], ["fuse"]> {
   let summary = "Scaled dot-product attention";
   let description = [{
-    `y = softmax(q k^T * scale) v`; q is [..., T, D], k [..., S, D], v [..., S, E],
-    with equal leading dimensions. With `causal`, position t sees the positions
-    up to t. `scale` is 1 / sqrt(D) if absent.
+    `y = softmax(q k^T * scale + mask) v`; q is [..., T, D], k [..., S, D], v
+    [..., S, E], with equal leading dimensions. With `causal`, position t sees the
+    positions up to t. `scale` is 1 / sqrt(D) if absent. The mask, if there is
+    one, is [..., T, S]: of floats, which are added to the scores, or of bools, true
+    where a position is seen. With a mask, a row that sees nothing gives 0.
 
     For targets with kernels for it, and D and E of at most 256, it becomes
-    attention_forward, unless it is differentiated twice.
+    attention_forward, unless it is differentiated twice. So does one with a mask
+    that is known when compiling to hide nothing, or all that comes later.
   }];
-  let arguments = (ins FloatTensor:$q, FloatTensor:$k, FloatTensor:$v, UnitAttr:$causal, OptionalAttr<F64Attr>:$scale);
+  let arguments = (ins FloatTensor:$q, FloatTensor:$k, FloatTensor:$v, Optional<AnyTensor_>:$mask, UnitAttr:$causal,
+                       OptionalAttr<F64Attr>:$scale);
   let results = (outs FloatTensor:$y);
-  let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` type(operands) `->` type($y)";
+  let assemblyFormat = "operands attr-dict `:` type(operands) `->` type($y)";
   let hasVerifier = 1;
 }
 

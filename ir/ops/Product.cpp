@@ -85,6 +85,17 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
 }
 
 LogicalResult AttentionOp::verify() {
+  if (Value mask = getMask()) {
+    auto sizes = AttentionSizes::of(getQ().getType(), getK().getType(),
+                                    getV().getType());
+    auto type = cast<RankedTensorType>(mask.getType());
+    SmallVector<int64_t> expected = sizes.shape({sizes.queries, sizes.keys});
+    if (type.getShape() != ArrayRef<int64_t>(expected) ||
+        (!type.getElementType().isInteger(1) &&
+         !isa<FloatType>(type.getElementType())))
+      return emitOpError() << "expected a mask of floats or bools of the shape "
+                           << text(expected) << ", but got " << type;
+  }
   if (getScale())
     return composite::verifyNumber(
         *this, "scale", getScale()->convertToDouble(), -kInfinity, kInfinity);
@@ -98,16 +109,28 @@ static double scaleOf(AttentionOp op) {
          std::sqrt(static_cast<double>(op.getQ().getType().getShape().back()));
 }
 
+/// Of masked attention in f32 at least: masks may hide by numbers that narrow
+/// types do not have.
+static Expr scoresOf(AttentionOp op, OpBuilder &b) {
+  Type type = composite::computeType(op.getQ());
+  Expr q(b, op.getLoc(), op.getQ()), k(b, op.getLoc(), op.getK());
+  StringAttr precision;
+  if (op.getMask() && type != q.type().getElementType()) {
+    // Numbers of 16 bits are numbers of tf32, too: their products are the same.
+    precision = b.getStringAttr("tf32");
+    q = q.cast(type);
+    k = k.cast(type);
+  }
+  return q.wrap(MatmulOp::create(b, op.getLoc(), q.value, k.value,
+                                 /*transpose_lhs=*/false,
+                                 /*transpose_rhs=*/true, precision))
+             .cast(type) *
+         scaleOf(op);
+}
+
 SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
-  Type type = composite::computeType(getQ());
-  Expr q(b, getLoc(), getQ());
+  Expr q(b, getLoc(), getQ()), scores = scoresOf(*this, b);
   int64_t rank = q.rank();
-  Expr scores = q.wrap(MatmulOp::create(b, getLoc(), getQ(), getK(),
-                                        /*transpose_lhs=*/false,
-                                        /*transpose_rhs=*/true,
-                                        /*precision=*/StringAttr()))
-                    .cast(type) *
-                scaleOf(*this);
   if (getCausal()) {
     Type index = composite::indexType(
         getContext(), std::max(scores.dim(rank - 2), scores.dim(rank - 1)));
@@ -116,10 +139,19 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
     scores = select(compare(ComparePredicate::le, column, row), scores,
                     scores.like(-kInfinity));
   }
-  Expr weights =
-      composite::softmax(scores, rank - 1).cast(q.type().getElementType());
-  return {MatmulOp::create(b, getLoc(), weights, getV(),
-                           /*transpose_lhs=*/false, /*transpose_rhs=*/false,
+  if (Value mask = getMask()) {
+    Expr given(b, getLoc(), mask);
+    bool isBool = given.type().getElementType().isInteger(1);
+    scores = scores +
+             (isBool ? select(given, scores.like(0), scores.like(-kInfinity))
+                     : given.cast(scores.type().getElementType()));
+  }
+  Expr weights = getMask() ? composite::safeSoftmax(scores)
+                           : composite::softmax(scores, rank - 1);
+  return {MatmulOp::create(b, getLoc(),
+                           weights.cast(q.type().getElementType()).value,
+                           getV(), /*transpose_lhs=*/false,
+                           /*transpose_rhs=*/false,
                            /*precision=*/StringAttr())};
 }
 
@@ -130,8 +162,12 @@ SmallVector<Value> AttentionOp::fuse(OpBuilder &b) {
       getQ().getType().getShape().back() > widest ||
       getV().getType().getShape().back() > widest)
     return {};
+  MaskKind mask = getMask() ? kindOfMask(getMask()) : MaskKind::All;
+  if (mask == MaskKind::Other)
+    return {};
   return {AttentionForwardOp::create(b, getLoc(), getQ(), getK(), getV(),
-                                     getCausal(), llvm::APFloat(scaleOf(*this)))
+                                     getCausal() || mask == MaskKind::Causal,
+                                     llvm::APFloat(scaleOf(*this)))
               .getY()};
 }
 
@@ -141,6 +177,8 @@ void AttentionOp::evaluate(reference::Inputs in, reference::Outputs out) {
   int64_t S = k.dim(k.rank() - 2), E = v.dim(v.rank() - 1);
   double scale = scaleOf(*this);
   std::vector<double> weight(S);
+  const reference::Array *mask = in.size() > 3 ? in[3] : nullptr;
+  bool isBool = mask && getElementTypeOrSelf(getMask()).isInteger(1);
   for (int64_t batch = 0; batch < out[0].size() / (T * E); ++batch)
     for (int64_t t = 0; t < T; ++t) {
       int64_t seen = getCausal() ? std::min(S, t + 1) : S;
@@ -149,10 +187,17 @@ void AttentionOp::evaluate(reference::Inputs in, reference::Outputs out) {
         weight[s] = 0;
         for (int64_t d = 0; d < D; ++d)
           weight[s] += q[(batch * T + t) * D + d] * k[(batch * S + s) * D + d];
-        largest = std::fmax(largest, weight[s] * scale);
+        weight[s] *= scale;
+        if (mask) {
+          double more = mask->data[(batch * T + t) * S + s];
+          weight[s] += isBool ? (more ? 0 : -kInfinity) : more;
+        }
+        largest = std::fmax(largest, weight[s]);
       }
+      if (largest == -kInfinity && mask)
+        continue;
       for (int64_t s = 0; s < seen; ++s)
-        sum += weight[s] = std::exp(weight[s] * scale - largest);
+        sum += weight[s] = std::exp(weight[s] - largest);
       for (int64_t s = 0; s < seen; ++s)
         for (int64_t e = 0; e < E; ++e)
           out[0][(batch * T + t) * E + e] +=

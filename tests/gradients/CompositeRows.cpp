@@ -112,6 +112,11 @@ void tandem::test::addCompositeRows(std::vector<GradientRow> &rows) {
   table.add("attention", "causal", {{q}, {q}, {q}}, "{causal}", q, false);
   table.add("attention", "scaled", {{q}, {k}, {v}}, "{scale = 0.3 : f64}", y,
             false);
+  std::string mask = tensorOf("1x2x3x5");
+  table.add("attention", "biased", {{q}, {k}, {v}, {mask}}, "", y, false);
+  table.add("attention", "masked",
+            {{q}, {k}, {v}, {tensorOf("1x2x3x5", "i1"), 0, 2, false}},
+            "{causal}", y, false);
   // The same as one op, which is differentiated once.
   for (std::string kind : {"cross", "causal", "scaled"}) {
     GradientRow row =

@@ -156,6 +156,18 @@ const Row kRows[] = {
      "tandem.attention %0, %1, %2 {causal} : tensor<5x4xf32>, "
      "tensor<3x4xf32>, tensor<3x4xf32> -> tensor<5x4xf32>",
      "tensor<5x4xf32>"},
+    {"attention_biased",
+     "%0: tensor<5x4xf32>, %1: tensor<3x4xf32>, "
+     "%2: tensor<3x4xf32>, %3: tensor<5x3xf32>",
+     "tandem.attention %0, %1, %2, %3 {causal} : tensor<5x4xf32>, "
+     "tensor<3x4xf32>, tensor<3x4xf32>, tensor<5x3xf32> -> tensor<5x4xf32>",
+     "tensor<5x4xf32>"},
+    {"attention_masked",
+     "%0: tensor<5x4xf32>, %1: tensor<3x4xf32>, "
+     "%2: tensor<3x4xf32>, %3: tensor<5x3xi1>",
+     "tandem.attention %0, %1, %2, %3 : tensor<5x4xf32>, "
+     "tensor<3x4xf32>, tensor<3x4xf32>, tensor<5x3xi1> -> tensor<5x4xf32>",
+     "tensor<5x4xf32>"},
     {"reduce_mean", "%0: tensor<2x3x4xf32>",
      "tandem.reduce_mean %0 over [0, 2] : tensor<2x3x4xf32> -> tensor<3xf32>",
      "tensor<3xf32>"},

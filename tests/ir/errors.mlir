@@ -1315,6 +1315,22 @@ func.func @f(%m: tensor<2x3xf32>) {
 
 // -----
 
+func.func @f(%m: tensor<2x3xf32>, %mask: tensor<2x3xf32>) {
+  // expected-error@+1 {{expected a mask of floats or bools of the shape [2, 2], but got 'tensor<2x3xf32>'}}
+  %y = tandem.attention %m, %m, %m, %mask : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<2x3xf32>, %mask: tensor<2x2xi64>) {
+  // expected-error@+1 {{expected a mask of floats or bools of the shape [2, 2], but got 'tensor<2x2xi64>'}}
+  %y = tandem.attention %m, %m, %m, %mask : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x2xi64> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @f(%tall: tensor<2097152x1xf32>) {
   // expected-error@+2 {{expected scores of at most 2^40 elements, but got [2097152, 2097152]}}
   // expected-error@+1 {{failed to infer returned types}}
