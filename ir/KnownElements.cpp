@@ -33,9 +33,11 @@ bool isExact(double number, Type element) {
     return std::floor(number) == number &&
            std::abs(number) <= std::ldexp(1.0, std::min(digits, 53u));
   }
-  unsigned width = std::min(element.getIntOrFloatBitWidth(), 54u);
-  return std::floor(number) == number &&
-         std::abs(number) < std::ldexp(1.0, int(width) - 1 + (width == 1));
+  unsigned width = element.getIntOrFloatBitWidth();
+  bool isSigned = width > 1 && !element.isUnsignedInteger();
+  double end = std::ldexp(1.0, int(std::min(width - isSigned, 53u)));
+  return std::floor(number) == number && number < end &&
+         number >= (isSigned ? -end : 0);
 }
 
 int64_t countOf(ArrayRef<int64_t> shape) {
@@ -88,20 +90,27 @@ Finder::Found Finder::constant(ConstantOp op) {
     made.shape.assign(type.getShape().begin(), type.getShape().end());
   if (countOf(made.shape) < 0)
     return std::nullopt;
+  bool isAllExact = true;
   auto add = [&](const Attribute &value) {
-    if (auto number = dyn_cast<FloatAttr>(value))
+    if (auto number = dyn_cast<FloatAttr>(value)) {
       made.elements.push_back(number.getValueAsDouble());
-    else if (auto number = cast<IntegerAttr>(value);
-             number.getType().isInteger(1))
-      made.elements.push_back(number.getValue().isZero() ? 0 : 1);
-    else
-      made.elements.push_back(double(number.getValue().getSExtValue()));
+      return;
+    }
+    auto number = cast<IntegerAttr>(value);
+    bool isSigned =
+        !number.getType().isInteger(1) && !number.getType().isUnsignedInteger();
+    made.elements.push_back(isSigned
+                                ? double(number.getValue().getSExtValue())
+                                : double(number.getValue().getZExtValue()));
+    isAllExact &= isExact(made.elements.back(), number.getType());
   };
   if (isSplat)
     add(elements.getSplatValue<Attribute>());
   else
     for (Attribute value : elements.getValues<Attribute>())
       add(value);
+  if (!isAllExact)
+    return std::nullopt;
   return made;
 }
 

@@ -181,3 +181,33 @@ module @batch attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>}
     return %y : tensor<2x3x4x8xf32>
   }
 }
+
+// -----
+
+// Bytes without sign: 200 is not -56, and positions below it are all.
+// CHECK-LABEL: module @bytes
+// ONCE: tandem.attention_forward {{.*}} {scale
+module @bytes attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @graph(%q: tensor<2x3x4x8xf32> {tandem.role = #tandem.role<input "q">}) -> (tensor<2x3x4x8xf32> {tandem.role = #tandem.role<output "y">}) {
+    %c = tandem.iota dim 3 : tensor<2x3x4x4xui8>
+    %end = tandem.constant dense<200> : tensor<2x3x4x4xui8>
+    %mask = tandem.compare lt %c, %end : tensor<2x3x4x4xui8>
+    %y = tandem.attention %q, %q, %q, %mask : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x4xi1> -> tensor<2x3x4x8xf32>
+    return %y : tensor<2x3x4x8xf32>
+  }
+}
+
+// -----
+
+// What f64 does not have is not guessed.
+// CHECK-LABEL: module @large
+// CHECK-NOT: tandem.attention_forward
+module @large attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @graph(%q: tensor<2x3x4x8xf32> {tandem.role = #tandem.role<input "q">}) -> (tensor<2x3x4x8xf32> {tandem.role = #tandem.role<output "y">}) {
+    %most = tandem.constant dense<9223372036854775807> : tensor<2x3x4x4xi64>
+    %less = tandem.constant dense<9223372036854775806> : tensor<2x3x4x4xi64>
+    %mask = tandem.compare eq %less, %most : tensor<2x3x4x4xi64>
+    %y = tandem.attention %q, %q, %q, %mask : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x4xi1> -> tensor<2x3x4x8xf32>
+    return %y : tensor<2x3x4x8xf32>
+  }
+}
