@@ -18,16 +18,19 @@ namespace {
 
 /// Of one tensor: 4,096 positions that see as many.
 constexpr int64_t mostElements = int64_t(1) << 24;
-/// What is added to scores to hide a position may be as much as a type has, and
-/// is taken as it is.
-constexpr double hides = -1e30;
+/// Of what an op's own reference computes: how many elements, and how much.
+constexpr int64_t mostOfReference = int64_t(1) << 20;
+constexpr int64_t mostFlops = int64_t(1) << 28;
+/// Ops from a value to what it follows from, one after the other: masks take
+/// some dozens.
+constexpr int mostDeep = 1000;
 
 /// Whether a type has the number as f64 does: then arithmetic did not round it
 /// and integers did not wrap around. Floats are taken where they are whole, or
 /// hide a position.
 bool isExact(double number, Type element) {
   if (isa<FloatType>(element)) {
-    if (number <= hides)
+    if (number <= kHides)
       return true;
     unsigned digits = cast<FloatType>(element).getFPMantissaWidth();
     return std::floor(number) == number &&
@@ -40,6 +43,7 @@ bool isExact(double number, Type element) {
          number >= (isSigned ? -end : 0);
 }
 
+/// -1 where there are none, or too many.
 int64_t countOf(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape) {
@@ -63,6 +67,7 @@ private:
   Found other(ReferenceOpInterface op);
 
   DenseMap<Value, std::unique_ptr<KnownElements>> known; ///< null: it is not
+  int depth = 0;
 };
 
 } // namespace
@@ -70,7 +75,9 @@ private:
 const KnownElements *Finder::find(Value value) {
   auto found = known.find(value);
   if (found == known.end()) {
-    Found computed = compute(value);
+    ++depth;
+    Found computed = depth <= mostDeep ? compute(value) : std::nullopt;
+    --depth;
     auto kept = computed ? std::make_unique<KnownElements>(std::move(*computed))
                          : nullptr;
     found = known.try_emplace(value, std::move(kept)).first;
@@ -244,22 +251,24 @@ static reference::Array wholeOf(const KnownElements &known,
 /// Sums, joined and taken elements, ...: of small tensors, as the op's
 /// reference has it.
 Finder::Found Finder::other(ReferenceOpInterface op) {
-  constexpr int64_t most = int64_t(1) << 20;
-  if (op->getNumResults() != 1 || op->getNumRegions() || !isPure(op) ||
-      isa<CollectiveOpInterface>(*op))
+  auto isSmall = [](RankedTensorType type) {
+    int64_t count = type ? countOf(type.getShape()) : -1;
+    return count >= 0 && count <= mostOfReference;
+  };
+  auto cost = dyn_cast<CostOpInterface>(*op);
+  if (!cost || cost.getFlops() > mostFlops || op->getNumResults() != 1 ||
+      op->getNumRegions() || !isPure(op) || isa<CollectiveOpInterface>(*op))
     return std::nullopt;
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  if (!type || countOf(type.getShape()) > most)
+  if (!isSmall(type))
     return std::nullopt;
   std::vector<reference::Array> operands;
   for (Value operand : op->getOperands()) {
-    ArrayRef<int64_t> shape =
-        cast<RankedTensorType>(operand.getType()).getShape();
-    int64_t count = countOf(shape);
-    const KnownElements *one = count > most ? nullptr : find(operand);
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    const KnownElements *one = isSmall(from) ? find(operand) : nullptr;
     if (!one)
       return std::nullopt;
-    operands.push_back(wholeOf(*one, shape));
+    operands.push_back(wholeOf(*one, from.getShape()));
   }
   SmallVector<const reference::Array *> in;
   for (const reference::Array &operand : operands)

@@ -14,6 +14,10 @@
 
 namespace tandem {
 
+/// What is added to a score to hide a position: so much less has no weight
+/// beside others. It may be the least number of a type.
+inline constexpr double kHides = -1e30;
+
 /// The elements of a tensor; bools are 0 and 1. A dimension along which they
 /// are all equal has size 1 here.
 struct KnownElements {

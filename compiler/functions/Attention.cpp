@@ -12,13 +12,10 @@
 #include "ir/ops/Composite.h"
 
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::formula;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// x [..., heads, rows, columns] with each head `times` times.
 static Expr repeatHeads(const Expr &x, int64_t times) {
@@ -116,19 +113,7 @@ static CallResults attend(Call &call) {
   Expr scores = call.op("matmul", {left, right}, list);
   if (!scores)
     return failure();
-  scores = scores.cast(wide) * scale;
-  if (isCausal) {
-    Type i64 = call.builder.getI64Type();
-    Expr row = composite::iota(q, i64, scores.shape(), rank - 2);
-    Expr column = composite::iota(q, i64, scores.shape(), rank - 1);
-    scores = select(compare(ComparePredicate::le, column, row), scores,
-                    scores.like(-kInfinity));
-  }
-  if (mask)
-    scores =
-        scores + (mask.type().getElementType().isInteger(1)
-                      ? select(mask, scores.like(0), scores.like(-kInfinity))
-                      : mask.cast(scores.type().getElementType()));
+  scores = composite::maskScores(scores.cast(wide) * scale, isCausal, mask);
   Expr weights = composite::safeSoftmax(scores);
   if (drops)
     weights = call.op("dropout", {weights, call[4]},

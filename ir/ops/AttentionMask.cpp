@@ -5,9 +5,6 @@
 using namespace mlir;
 using namespace tandem;
 
-/// Scores to which so much is added have no weight beside others.
-static constexpr double hidden = -1e30;
-
 MaskKind tandem::kindOfMask(Value mask) {
   auto type = dyn_cast<RankedTensorType>(mask.getType());
   if (!type || type.getRank() < 2)
@@ -25,7 +22,7 @@ MaskKind tandem::kindOfMask(Value mask) {
       return x != 0;
     if (x == 0)
       return true;
-    return x <= hidden ? std::optional(false) : std::nullopt;
+    return x <= kHides ? std::optional(false) : std::nullopt;
   };
   bool isAll = true, isCausal = true;
   int64_t columnStride = known->varies(rank - 1) ? 1 : 0;

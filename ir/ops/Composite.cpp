@@ -57,8 +57,29 @@ Expr composite::softmax(const Expr &x, int64_t dim) {
   return shares(e, e.reduceSum(dim), dim);
 }
 
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Expr composite::maskScores(const Expr &scores, bool isCausal,
+                           const Expr &mask) {
+  Expr masked = scores;
+  int64_t rank = scores.rank();
+  if (isCausal) {
+    Type index =
+        indexType(scores.type().getContext(),
+                  std::max(scores.dim(rank - 2), scores.dim(rank - 1)));
+    Expr row = iota(scores, index, scores.shape(), rank - 2);
+    Expr column = iota(scores, index, scores.shape(), rank - 1);
+    masked = select(compare(ComparePredicate::le, column, row), masked,
+                    scores.like(-infinity));
+  }
+  if (!mask)
+    return masked;
+  bool isBool = mask.type().getElementType().isInteger(1);
+  return masked + (isBool ? select(mask, scores.like(0), scores.like(-infinity))
+                          : mask.cast(scores.type().getElementType()));
+}
+
 Expr composite::safeSoftmax(const Expr &x) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   int64_t dim = x.rank() - 1;
   Expr largest = detach(x.reduceMax({dim}));
   Expr isEmpty =

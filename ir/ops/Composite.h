@@ -34,6 +34,10 @@ Expr shiftByMax(const Expr &x, int64_t dim);
 /// one reciprocal a line and a quotient each would take vectors 16 cycles.
 Expr shares(const Expr &parts, const Expr &sum, int64_t dim);
 Expr softmax(const Expr &x, int64_t dim);
+/// Scores [..., T, S] of attention, -infinity where a position is not seen: by
+/// `mask` of bools, or what later positions are if `isCausal`. A mask of floats
+/// is added. Null: there is none.
+Expr maskScores(const Expr &scores, bool isCausal, const Expr &mask);
 /// softmax along the last dimension; rows of -infinity give 0.
 Expr safeSoftmax(const Expr &x);
 Expr reduceMean(const Expr &x, llvm::ArrayRef<int64_t> dims);

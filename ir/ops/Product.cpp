@@ -129,27 +129,12 @@ static Expr scoresOf(AttentionOp op, OpBuilder &b) {
 }
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &b) {
-  Expr q(b, getLoc(), getQ()), scores = scoresOf(*this, b);
-  int64_t rank = q.rank();
-  if (getCausal()) {
-    Type index = composite::indexType(
-        getContext(), std::max(scores.dim(rank - 2), scores.dim(rank - 1)));
-    Expr row = composite::iota(q, index, scores.shape(), rank - 2);
-    Expr column = composite::iota(q, index, scores.shape(), rank - 1);
-    scores = select(compare(ComparePredicate::le, column, row), scores,
-                    scores.like(-kInfinity));
-  }
-  if (Value mask = getMask()) {
-    Expr given(b, getLoc(), mask);
-    bool isBool = given.type().getElementType().isInteger(1);
-    scores = scores +
-             (isBool ? select(given, scores.like(0), scores.like(-kInfinity))
-                     : given.cast(scores.type().getElementType()));
-  }
-  Expr weights = getMask() ? composite::safeSoftmax(scores)
-                           : composite::softmax(scores, rank - 1);
+  Expr mask(b, getLoc(), getMask());
+  Expr scores = composite::maskScores(scoresOf(*this, b), getCausal(), mask);
+  Expr weights = mask ? composite::safeSoftmax(scores)
+                      : composite::softmax(scores, scores.rank() - 1);
   return {MatmulOp::create(b, getLoc(),
-                           weights.cast(q.type().getElementType()).value,
+                           weights.cast(getQ().getType().getElementType()),
                            getV(), /*transpose_lhs=*/false,
                            /*transpose_rhs=*/false,
                            /*precision=*/StringAttr())};

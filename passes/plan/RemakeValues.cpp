@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
-#include "passes/common/Phase.h"
+#include "passes/common/EraseDeadOps.h"
 #include "passes/plan/Collectives.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/KernelBytes.h"
@@ -24,7 +24,6 @@
 #include "passes/target/Target.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -45,28 +44,34 @@ static int64_t elementsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }
 
+/// What a unit reads, through free views.
+static DenseSet<Value> readsOf(const Units &units, unsigned unit) {
+  DenseSet<Value> reads;
+  DenseSet<Operation *> seen;
+  SmallVector<Operation *> work(units.ops(unit));
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!seen.insert(op).second)
+      continue;
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && units.isInside(producer, unit))
+        work.push_back(producer);
+      else
+        reads.insert(throughFreeViews(operand));
+    }
+  }
+  return reads;
+}
+
 /// What the units are worth: the bytes that they read and write.
 static int64_t bytesMoved(const Units &units) {
   int64_t bytes = 0;
   for (unsigned unit = 0; unit < units.size(); ++unit) {
     for (Value result : units.results(unit))
       bytes += bytesOf(result);
-    DenseSet<Operation *> seen;
-    DenseSet<Value> reads;
-    SmallVector<Operation *> work(units.ops(unit));
-    while (!work.empty()) {
-      Operation *op = work.pop_back_val();
-      if (!seen.insert(op).second)
-        continue;
-      for (Value operand : op->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        if (producer && units.isInside(producer, unit))
-          work.push_back(producer);
-        else if (Value read = throughFreeViews(operand);
-                 reads.insert(read).second)
-          bytes += bytesOf(read);
-      }
-    }
+    for (Value read : readsOf(units, unit))
+      bytes += bytesOf(read);
   }
   return bytes;
 }
@@ -115,25 +120,10 @@ bool Remaker::isInMemory(Value value) const {
                             throughFreeViews(value));
 }
 
-/// What a unit reads, through free views.
 const DenseSet<Value> &Remaker::readsOf(unsigned unit) {
   auto [found, isNew] = reads.try_emplace(unit);
-  if (!isNew)
-    return found->second;
-  DenseSet<Operation *> seen;
-  SmallVector<Operation *> work(units.ops(unit));
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    if (!seen.insert(op).second)
-      continue;
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (producer && units.isInside(producer, unit))
-        work.push_back(producer);
-      else
-        found->second.insert(throughFreeViews(operand));
-    }
-  }
+  if (isNew)
+    found->second = ::readsOf(units, unit);
   return found->second;
 }
 
@@ -321,10 +311,7 @@ struct RemakeValues : tandem::impl::RemakeValuesBase<RemakeValues> {
       return;
     }
     remade += count;
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseDeadOps(func);
   }
 };
 } // namespace

@@ -13,6 +13,15 @@ static constexpr CudaModel models[] = {
     {120, 170, 99 << 10, "rtx5090"},
 };
 
+CudaName::CudaName(llvm::StringRef name) {
+  name.consume_front("cuda:");
+  if (!name.consume_front("sm_"))
+    return;
+  isForOneAlone = name.consume_back("a");
+  if (name.getAsInteger(10, sm))
+    sm = 0;
+}
+
 const CudaModel &CudaModel::of(int64_t sm) {
   const CudaModel *found = models;
   for (const CudaModel &model : models)

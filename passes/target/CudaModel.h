@@ -4,7 +4,17 @@
 
 #include "passes/target/Machines.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace tandem {
+
+/// What "sm_90a" or "cuda:sm_90a" names; 0 where it is no such name.
+struct CudaName {
+  explicit CudaName(llvm::StringRef name);
+
+  int64_t sm = 0;             ///< compute capability: 90
+  bool isForOneAlone = false; ///< code for it runs nowhere else
+};
 
 /// What emitters ask of a GPU. Its rates are in the table of devices.
 struct CudaModel {

@@ -1,5 +1,6 @@
 //===- Target.cpp - what passes ask of a module's target ------------------===//
 #include "passes/target/Target.h"
+#include "passes/target/CudaModel.h"
 
 #include "ir/Keys.h"
 
@@ -51,11 +52,10 @@ CudaArch tandem::cudaArchOf(Operation *op) {
   CudaArch arch;
   TargetAttr target = TargetAttr::of(op);
   StringRef name = target ? target.getArch() : StringRef();
-  if (name.consume_front("sm_")) {
-    bool isWhole = name.consume_back("a");
-    (void)name.getAsInteger(10, arch.sm);
+  if (CudaName own(name); own.sm) {
+    arch.sm = own.sm;
     // Of later ones nothing is used that they alone have.
-    arch.isExact = isWhole && arch.sm == 90;
+    arch.isExact = own.isForOneAlone && arch.sm == 90;
   }
   return arch;
 }

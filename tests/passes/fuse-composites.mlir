@@ -211,3 +211,20 @@ module @large attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>}
     return %y : tensor<2x3x4x8xf32>
   }
 }
+
+// -----
+
+// A sum of more elements than anybody has memory for is not computed.
+// CHECK-LABEL: module @sum
+// CHECK-NOT: tandem.attention_forward
+module @sum attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @graph(%q: tensor<2x3x4x8xf32> {tandem.role = #tandem.role<input "q">}) -> (tensor<2x3x4x8xf32> {tandem.role = #tandem.role<output "y">}) {
+    %ones = tandem.constant dense<1> : tensor<524288x524288xi64>
+    %sum = tandem.reduce_sum %ones over [0, 1] : tensor<524288x524288xi64> -> tensor<i64>
+    %all = tandem.broadcast %sum to [2, 3, 4, 4] along [] : tensor<i64> -> tensor<2x3x4x4xi64>
+    %zero = tandem.constant dense<0> : tensor<2x3x4x4xi64>
+    %mask = tandem.compare gt %all, %zero : tensor<2x3x4x4xi64>
+    %y = tandem.attention %q, %q, %q, %mask : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x4xi1> -> tensor<2x3x4x8xf32>
+    return %y : tensor<2x3x4x8xf32>
+  }
+}

@@ -184,6 +184,7 @@ TEST(Estimate, WrongMeasurementsAreRefused) {
   expect("[]", "expected an object");
   expect("{", "expected an object");
   expect("{}", "expected a list 'kernels'");
+  expect(R"({"devise": "a100", "kernels": [1]})", "unknown field 'devise'");
   expect(R"({"kernels": []})", "expected a list 'kernels'");
   expect(R"({"device": 1, "kernels": [1]})", "'device' to be a text");
   expect(R"({"device": "a100", "kernels": [1]})", "measured on 'a100'");

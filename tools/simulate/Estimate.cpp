@@ -104,6 +104,10 @@ static Result<json> readObject(const std::string &path) {
     return wrong(path, "expected an object such as {\"device\": \"h100\", "
                        "\"kernels\": [{\"kernel\": \"matmul_0\", "
                        "\"ms\": 0.12}]}");
+  for (const auto &[key, value] : root.items())
+    if (key != "device" && key != "artifact" && key != "kernels")
+      return wrong(path, "unknown field " + io::inQuotes(key) +
+                             "; known are 'device', 'artifact' and 'kernels'");
   return root;
 }
 

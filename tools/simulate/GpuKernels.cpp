@@ -5,8 +5,6 @@
 #include "tools/simulate/KernelSummary.h"
 #include "tools/simulate/Machine.h"
 
-#include "llvm/ADT/StringRef.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -37,10 +35,10 @@ constexpr double besideProducts = 30e9;
 // (github.com/pranjalssh/fast.cu, kernels 6 and 7, products of 8192).
 constexpr double wgmmaWithoutClusters = 0.97;
 
-// mma.sync on sm_90: 62.9 % of what wgmma has (Luo et al., "Benchmarking and
-// Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking",
-// arXiv:2402.13499). Of either, the kernels are assumed to reach 0.85, and
-// 0.4 where a factor comes by elements of two bytes.
+// mma.sync on sm_90: 62.9 % of what wgmma has, as we remember Luo et al.,
+// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
+// Microbenchmarking" (arXiv:2402.13499). Of either, the kernels are assumed to
+// reach 0.85, and 0.4 where a factor comes by elements of two bytes.
 constexpr double mmaOnHopper = 0.62, ofMma = 0.85, ofGathers = 0.4;
 
 // Multiply-adds of threads reach so much of their rate (assumed).
@@ -86,16 +84,8 @@ static double productOf(const std::vector<int64_t> &sizes) {
       [](double product, int64_t size) { return product * double(size); });
 }
 
-static int64_t capabilityOf(const DeviceRow &row) {
-  int64_t sm = 80;
-  llvm::StringRef target = row.target;
-  target.consume_front("cuda:sm_");
-  target.take_while(llvm::isDigit).getAsInteger(10, sm);
-  return sm;
-}
-
 Gpu::Gpu(const DeviceRow &row) : row_(row) {
-  const CudaModel &model = CudaModel::of(capabilityOf(row));
+  const CudaModel &model = CudaModel::of(CudaName(row.target).sm);
   processors = row.multiprocessors > 0 ? int64_t(row.multiprocessors)
                                        : model.multiprocessors;
   sharedBytes = model.sharedBytes;
@@ -159,8 +149,9 @@ void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
     bool byElement = gathers(summary);
     time.what =
         byElement ? "products by mma.sync, gathered" : "products by mma.sync";
-    rate = peak(kernel) * (byElement ? ofGathers : ofMma) *
-           (capabilityOf(row_) == 90 ? mmaOnHopper : row_.achievedProducts);
+    rate =
+        peak(kernel) * (byElement ? ofGathers : ofMma) *
+        (CudaName(row_.target).sm == 90 ? mmaOnHopper : row_.achievedProducts);
   } else {
     time.what = "products by threads";
     rate = peak(kernel) * ofThreads;

@@ -1,13 +1,12 @@
 //===- InspectEstimate.cpp - what programs would take on a GPU ------------===//
 #include "tools/tandem/InspectEstimate.h"
 
+#include "passes/target/CudaModel.h"
 #include "runtime/io/Argument.h"
 #include "tools/simulate/Estimate.h"
 #include "tools/tandem/LoadFacts.h"
 #include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Simulation.h"
-
-#include "llvm/ADT/StringRef.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,24 +19,9 @@ using namespace tandem::simulate;
 using nlohmann::ordered_json;
 namespace am = tandem::artifact;
 
-namespace {
-/// The part of "sm_90a" or "cuda:sm_90" that is compared.
-struct Architecture {
-  explicit Architecture(llvm::StringRef name) {
-    name.consume_front("cuda:");
-    name.consume_front("sm_");
-    isForOneAlone = name.consume_back("a");
-    name.getAsInteger(10, number);
-  }
-  /// Whether code for this one runs on `device`.
-  bool runsOn(const Architecture &device) const {
-    return isForOneAlone ? number == device.number : number <= device.number;
-  }
-
-  int64_t number = 0;
-  bool isForOneAlone = false;
-};
-} // namespace
+static bool runsOn(const CudaName &code, const CudaName &device) {
+  return code.isForOneAlone ? code.sm == device.sm : code.sm <= device.sm;
+}
 
 /// The code that such a device would run: of what it can, the latest.
 static Result<const am::Manifest *>
@@ -49,12 +33,11 @@ manifestFor(const am::ArtifactReader &reader, const DeviceRow &device) {
     if (target == "cuda")
       target += ":" + manifest.target.arch;
     targets += (targets.empty() ? "" : ", ") + target;
-    Architecture own(manifest.target.arch), wanted(device.target);
-    if (manifest.target.kind != "cuda" || !own.runsOn(wanted))
+    CudaName own(manifest.target.arch);
+    if (manifest.target.kind != "cuda" || !runsOn(own, CudaName(device.target)))
       continue;
-    Architecture taken(best ? best->target.arch : "sm_0");
-    if (!best || own.number > taken.number ||
-        (own.number == taken.number && own.isForOneAlone))
+    CudaName taken(best ? best->target.arch : "");
+    if (!best || own.sm > taken.sm || (own.sm == taken.sm && own.isForOneAlone))
       best = &manifest;
   }
   if (best)

@@ -23,11 +23,8 @@ namespace am = tandem::artifact;
 const DeviceRow &commands::typicalDevice(const am::Target &target) {
   if (target.kind == "cpu")
     return Machines::builtin().devices().find("cpu")->second;
-  llvm::StringRef arch = target.arch;
-  int64_t sm = 90;
-  arch.consume_front("sm_");
-  arch.take_while(llvm::isDigit).getAsInteger(10, sm);
-  return CudaModel::of(sm).device();
+  CudaName arch(target.arch);
+  return CudaModel::of(arch.sm ? arch.sm : 90).device();
 }
 
 namespace {
