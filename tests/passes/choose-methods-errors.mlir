@@ -126,3 +126,33 @@ module attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>
     return %y : tensor<64x64xf32>
   }
 }
+
+// -----
+
+// No 13 parts are equal: 24 tiles of k in parts of 2 are 12.
+module @parts13 attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @evaluate(%x: tensor<64x1536xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<1536x64xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
+    // expected-error@+1 {{method 'mma' cannot cut this kernel with 'splits' = 13 and what else its schedule says}}
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<64x1536xbf16>, %b: tensor<1536x64xbf16>):
+      %0 = tandem.matmul %a, %b : tensor<64x1536xbf16>, tensor<1536x64xbf16> -> tensor<64x64xbf16>
+      tandem.yield %0 : tensor<64x64xbf16>
+    } {schedule = #tandem.schedule<splits = 13>} : (tensor<64x1536xbf16>, tensor<1536x64xbf16>) -> tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}
+
+// -----
+
+// A part is a k of 128 at the least, which is 2 tiles.
+module @parts24 attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @evaluate(%x: tensor<64x1536xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<1536x64xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
+    // expected-error@+1 {{method 'mma' cannot cut this kernel with 'splits' = 24 and what else its schedule says}}
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<64x1536xbf16>, %b: tensor<1536x64xbf16>):
+      %0 = tandem.matmul %a, %b : tensor<64x1536xbf16>, tensor<1536x64xbf16> -> tensor<64x64xbf16>
+      tandem.yield %0 : tensor<64x64xbf16>
+    } {schedule = #tandem.schedule<splits = 24>} : (tensor<64x1536xbf16>, tensor<1536x64xbf16>) -> tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}

@@ -83,3 +83,37 @@ module @cuda attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} 
     return %y : tensor<64x64xbf16>
   }
 }
+
+// -----
+
+// Of any number of parts those that fill the machine: 72 tiles of 64 x 128 in 5
+// parts are 360 blocks, and 132 multiprocessors have 396 at a time.
+// CHECK-LABEL: module @waves
+// CHECK: schedule = #tandem.schedule<chosen(method = mma, block_m = 64, block_n = 128, {{.*}} splits = 5)>, scratch_bytes = {{[1-9][0-9]*}} : i64}
+module @waves attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<16384x768xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<16384x768xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<768x768xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<16384x768xbf16>, %b: tensor<16384x768xbf16>):
+      %0 = tandem.matmul %a, %b {transpose_lhs} : tensor<16384x768xbf16>, tensor<16384x768xbf16> -> tensor<768x768xbf16>
+      tandem.yield %0 : tensor<768x768xbf16>
+    } : (tensor<16384x768xbf16>, tensor<16384x768xbf16>) -> tensor<768x768xbf16>
+    return %y : tensor<768x768xbf16>
+  }
+}
+
+// -----
+
+// So many parts are asked for: 24 tiles of k in 12 parts, of a k of 128 each, are
+// the most (choose-methods-errors.mlir).
+// CHECK-LABEL: module @parts
+// CHECK: schedule = #tandem.schedule<splits = 12, chosen(method = mma, {{.*}} block_k = 64, {{.*}})>
+module @parts attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>} {
+  func.func @evaluate(%x: tensor<64x1536xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<1536x64xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xbf16> {tandem.role = #tandem.role<output "y">}) {
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<64x1536xbf16>, %b: tensor<1536x64xbf16>):
+      %0 = tandem.matmul %a, %b : tensor<64x1536xbf16>, tensor<1536x64xbf16> -> tensor<64x64xbf16>
+      tandem.yield %0 : tensor<64x64xbf16>
+    } {schedule = #tandem.schedule<splits = 12>} : (tensor<64x1536xbf16>, tensor<1536x64xbf16>) -> tensor<64x64xbf16>
+    return %y : tensor<64x64xbf16>
+  }
+}

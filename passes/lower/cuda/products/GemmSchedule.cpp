@@ -2,8 +2,10 @@
 //
 // A table of tiles, and an estimate of the time that each would take: blocks go
 // to the multiprocessors in waves, a multiprocessor multiplies at a rate that
-// the tile can feed, and splitting k costs memory traffic and a start. The
-// estimate only has to rank; ties go to the larger tile.
+// the tile can feed, and splitting k costs memory traffic and a start. k is cut
+// into any number of parts, so that blocks fill their waves: 18 tiles in 7
+// parts are 126 blocks. The estimate only has to rank; ties go to the larger
+// tile.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/products/GemmWgmma.h"
@@ -214,7 +216,7 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
   std::optional<TimedSchedule> best;
   Family family = tilesOf(gemm, kind);
   for (const Candidate &c : family.tiles)
-    for (int64_t splits = 1; splits <= 64; splits *= 2) {
+    for (int64_t splits = 1; splits <= 64; ++splits) {
       GemmSchedule s;
       s.kind = family.kind;
       s.blockM = c.blockM;
@@ -226,6 +228,8 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
       int64_t kTiles = std::max<int64_t>(s.kTiles(gemm), 1);
       s.splitTiles = (kTiles + splits - 1) / splits;
       s.splits = (kTiles + s.splitTiles - 1) / s.splitTiles;
+      if (s.splits != splits)
+        continue; // so many have no equal parts, and fewer have these
       int64_t tiles = gemm.batches * s.mTiles(gemm) * s.nTiles(gemm);
       if (splits > 1 && (s.depth() < 128 || tiles > mostCounters))
         break;
