@@ -1,10 +1,10 @@
-//===- JoinPointwise.cpp - small updates become one kernel
-//------------------===//
+//===- JoinPointwise.cpp - small updates become one kernel ----------------===//
 //
 // A step ends with an update of every parameter. On a GPU the launches of small
 // ones take longer than they run: they become the parts of one kernel, each
 // with a loop nest and blocks of its own. `parts` on the kernel says how many
-// results each part has, in order.
+// results each part has, in order. An update of a vector may begin with the sum
+// of the parts of its gradient, whose columns are the vector's elements.
 //
 // Who joins waits for the others, and so does all that it reads. A group ends
 // where the program would need more memory for that.
@@ -13,6 +13,7 @@
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/HostCopies.h"
+#include "passes/plan/LoopNest.h"
 #include "passes/plan/PlanMemory.h"
 #include "passes/plan/Storage.h"
 #include "passes/target/Target.h"
@@ -31,7 +32,8 @@ namespace tandem {
 using namespace mlir;
 using namespace tandem;
 
-/// Elements of results above which a launch costs little beside its run.
+/// Elements, of results or of what is summed, above which a launch costs little
+/// beside its run.
 static constexpr int64_t kLargest = 1 << 20;
 /// Pointers of a kernel: 4 KiB of parameters.
 static constexpr size_t kMostBuffers = 480;
@@ -45,19 +47,32 @@ static bool isOnlyReturned(Value value) {
   });
 }
 
+/// True of a kernel with reductions if blocks of threads have columns of it, as
+/// those of parts do, and what it sums is small.
+static bool hasSmallColumns(KernelOp kernel) {
+  std::optional<LoopNest> nest = findLoopNest(kernel);
+  return nest && !nest->reductions.empty() &&
+         llvm::is_contained(nest->reduced, true) && !nest->reduced.back() &&
+         nest->keptSize() * nest->reducedSize() <= kLargest;
+}
+
 static bool canJoin(KernelOp kernel) {
   if (kernel.getChoicesAttr() || kernel.getBody().front().empty())
     return false;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (!isa<PointwiseOpInterface, ViewOpInterface, ConstantOp, IotaOp>(op))
+  bool reduces = false;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (!isa<PointwiseOpInterface, ViewOpInterface, ConstantOp, IotaOp,
+             ReductionOpInterface>(op))
       return false;
+    reduces |= isa<ReductionOpInterface>(op);
+  }
   int64_t elements = 0;
   for (Value result : kernel.getResults()) {
     if (!isOnlyReturned(result))
       return false;
     elements += cast<RankedTensorType>(result.getType()).getNumElements();
   }
-  return elements <= kLargest;
+  return elements <= kLargest && (!reduces || hasSmallColumns(kernel));
 }
 
 /// Moves the free views of returned values to the end.

@@ -116,10 +116,11 @@ def OverlapCollectives : FunctionPass<"tandem-overlap-collectives"> {
 }
 
 def JoinPointwise : FunctionPass<"tandem-join-pointwise"> {
-  let summary = "Makes one kernel with several parts of small pointwise ones";
+  let summary = "Makes one kernel with several parts of small ones";
   let description = [{
-    For CUDA: of those whose results are only returned, as an optimizer's are.
-    They run as late as the memory that they hold on to allows.
+    For CUDA: of pointwise ones, and of those that sum columns, whose results are
+    only returned, as an optimizer's are. They run as late as the memory that they
+    hold on to allows.
   }];
   let statistics = [Statistic<"joined", "joined", "kernels that became parts">];
 }

@@ -256,6 +256,87 @@ TEST(InPlaceShapes, UpdatesOfManyParameters) {
   }
 }
 
+/// Steps of vectors of these sizes: each is updated by the sum of 16 rows, by a
+/// count of its own. The last is updated by a vector.
+std::string vectorSteps(const std::vector<int64_t> &sizes) {
+  std::string arguments, results, body, types, values;
+  auto add = [](std::string &list, const std::string &item) {
+    list += (list.empty() ? "" : ", ") + item;
+  };
+  body = "%b = tandem.constant dense<0.9> : tensor<f32>\n";
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::string x = tensor({sizes[i]}, "f32"), n = std::to_string(i);
+    bool isSum = i + 1 < sizes.size();
+    std::string g = isSum ? tensor({16, sizes[i]}, "f32") : x;
+    add(arguments, "%w" + n + ": " + x +
+                       " {tandem.role = #tandem.role<param \"w" + n + "\">}");
+    add(arguments, "%g" + n + ": " + g +
+                       " {tandem.role = #tandem.role<input \"g" + n + "\">}");
+    add(arguments, "%t" + n +
+                       ": tensor<f32> {tandem.role = #tandem.role<input \"t" +
+                       n + "\">}");
+    add(results, x + " {tandem.role = #tandem.role<update of \"w" + n + "\">}");
+    body += "%p" + n + " = tandem.pow %b, %t" + n + " : tensor<f32>\n%q" + n +
+            " = tandem.broadcast %p" + n + " to " + list({sizes[i]}) +
+            " along [] : tensor<f32> -> " + x + "\n";
+    std::string s = "%g" + n;
+    if (isSum) {
+      s = "%s" + n;
+      body += s + " = tandem.reduce_sum %g" + n + " over [0] : " + g + " -> " +
+              x + "\n";
+    }
+    body += "%d" + n + " = tandem.mul " + s + ", %q" + n + " : " + x + "\n%y" +
+            n + " = tandem.sub %w" + n + ", %d" + n + " : " + x + "\n";
+    add(values, "%y" + n);
+    add(types, x);
+  }
+  return "module @m attributes {tandem.phase = \"partition\"} {\n"
+         "func.func @step(" +
+         arguments + ") -> (" + results + ") {\n" + body + "return " + values +
+         " : " + types + "\n}\n}\n";
+}
+
+/// The barriers in the code of a module's kernels.
+size_t countBarriers(mlir::ModuleOp module) {
+  size_t count = 0;
+  module.walk([&](mlir::Operation *op) {
+    count += op->getName().getStringRef().contains("barrier");
+  });
+  return count;
+}
+
+/// Updates that begin with a sum are parts of one kernel too. Parts of equal
+/// sizes share code, whose pointers a block chooses.
+TEST(InPlaceShapes, UpdatesThatSum) {
+  std::vector<int64_t> sizes{64, 1000, 64, 5, 1000, 64, 64, 2050};
+  std::string text = vectorSteps(sizes);
+  for (const char *target : {"cpu", "cuda"}) {
+    Machine machine(text, target);
+    ASSERT_EQ(machine.error(), "") << text;
+    auto kernels = machine.kernels("step");
+    if (std::string(target) == "cuda") {
+      ASSERT_EQ(kernels.size(), 1u);
+      auto parts = kernels[0].getPartsAttr();
+      ASSERT_TRUE(parts);
+      EXPECT_EQ(parts.size(), 8);
+      ASSERT_TRUE(kernels[0].getInPlaceAttr());
+      EXPECT_EQ(kernels[0].getInPlaceAttr().getPairs().size(), 8u);
+    } else {
+      EXPECT_GT(kernels.size(), 2u);
+    }
+    Arrays numbers = machine.randomArguments("step", 3);
+    Arrays expected = machine.reference("step", numbers);
+    for (int64_t order : {0, 1, 2})
+      compare(machine.run("step", numbers, order), expected, 4e-6);
+    EXPECT_EQ(machine.error(), "");
+  }
+  Machine few(vectorSteps({64, 64, 7}), "cuda");
+  Machine many(vectorSteps({64, 64, 64, 64, 64, 64, 7}), "cuda");
+  ASSERT_EQ(few.error() + many.error(), "");
+  EXPECT_GT(countBarriers(few.lowered()), 0u);
+  EXPECT_EQ(countBarriers(few.lowered()), countBarriers(many.lowered()));
+}
+
 //===----------------------------------------------------------------------===//
 // Windows and tables
 //===----------------------------------------------------------------------===//

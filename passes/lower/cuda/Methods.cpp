@@ -168,10 +168,10 @@ const AnchorMethods *lower::cuda::methodsOf(AnchorFamily wanted) {
 static Fit fitTransposed(LoopKernel &loops) {
   if (!loops.isPointwise())
     return Fit::impossible("expected no reductions but got some");
-  if (loops.parts.size() != 1)
+  if (loops.nests.size() != 1)
     return Fit::impossible("expected one loop nest but got " +
-                           Twine(loops.parts.size()));
-  return loops.parts.front()->fitTransposed();
+                           Twine(loops.nests.size()));
+  return loops.first.fitTransposed();
 }
 
 static Fit fitPointwise(LoopKernel &loops) {
@@ -180,35 +180,44 @@ static Fit fitPointwise(LoopKernel &loops) {
   return Fit::good();
 }
 
-/// A nest alone that reduces, and whose innermost index is kept, or is reduced.
-static Fit fitReductionsAlone(const LoopKernel &loops, bool keepsInnermost) {
+/// Every part that reduces keeps its innermost index.
+static Fit fitColumns(LoopKernel &loops) {
   if (loops.isPointwise())
     return Fit::impossible("expected reductions but got none");
-  if (loops.parts.size() != 1)
+  for (const LoopNest &nest : loops.nests)
+    if (!nest.reductions.empty())
+      if (Fit fit = fitReductions(nest, /*keepsInnermost=*/true); !fit.isGood())
+        return fit;
+  return Fit::good();
+}
+
+/// A nest alone whose innermost index is reduced.
+static Fit fitRows(LoopKernel &loops) {
+  if (loops.isPointwise())
+    return Fit::impossible("expected reductions but got none");
+  if (loops.nests.size() != 1)
     return Fit::impossible("expected one loop nest but got " +
-                           Twine(loops.parts.size()));
-  return fitReductions(loops.nests.front(), keepsInnermost);
+                           Twine(loops.nests.size()));
+  return fitReductions(loops.nests.front(), /*keepsInnermost=*/false);
 }
 
 static constexpr Method<LoopKernel, LaunchShape> loopRows[] = {
     // Where neighbours of the result are far from each other in an operand.
     {"transposed", "tiles that are turned in shared memory", fitTransposed,
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
-       return loops.parts.front()->emitTransposed();
+       return loops.first.emitTransposed();
      }},
     {"pointwise", "neighbouring elements of a thread", fitPointwise,
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
-       return emitPointwise(loops);
+       return emitParts(loops);
      }},
-    {"columns", "neighbouring columns of a thread",
-     [](LoopKernel &loops) { return fitReductionsAlone(loops, true); },
+    {"columns", "neighbouring columns of a thread", fitColumns,
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
-       return loops.parts.front()->emitColumns();
+       return emitParts(loops);
      }},
-    {"rows", "a warp or a block for each row",
-     [](LoopKernel &loops) { return fitReductionsAlone(loops, false); },
+    {"rows", "a warp or a block for each row", fitRows,
      [](LoopKernel &loops) -> FailureOr<LaunchShape> {
-       return loops.parts.front()->emitRows();
+       return loops.first.emitRows();
      }}};
 
 static constexpr LoopMethods tableOfLoops = {"a loop kernel for cuda",

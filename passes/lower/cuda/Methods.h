@@ -39,12 +39,14 @@ using AnchorMethods = MethodTable<Method<AroundAnchor, LaunchShape>>;
 /// Null for products and for families without code.
 const AnchorMethods *methodsOf(AnchorFamily family);
 
-/// What methods see of a loop kernel: its parts, and the first block of each.
+/// What methods see of a loop kernel: the nests of its parts, and the emitter
+/// of the first, which is the only one in most.
 struct LoopKernel {
+  KernelOp kernel;
   llvm::ArrayRef<LoopNest> nests;
-  llvm::ArrayRef<LoopEmitter *> parts;
-  llvm::ArrayRef<int64_t> firsts;
+  LoopEmitter &first;
   ThreadCode &code;
+  const KernelBody &body;
 
   bool isPointwise() const {
     return llvm::all_of(
@@ -54,8 +56,9 @@ struct LoopKernel {
 using LoopMethods = MethodTable<Method<LoopKernel, LaunchShape>>;
 const LoopMethods &loopMethods();
 
-/// The code of the parts, each with blocks of its own.
-LaunchShape emitPointwise(const LoopKernel &loops);
+/// The code of the parts, pointwise ones and columns, each with blocks of its
+/// own (loops/LoopsParts.cpp).
+LaunchShape emitParts(const LoopKernel &loops);
 
 } // namespace tandem::lower::cuda
 

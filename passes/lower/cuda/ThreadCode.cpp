@@ -201,9 +201,16 @@ ThreadCode::Value ThreadCode::shared(ArrayRef<int64_t> shape, Type element) {
   int64_t at = used;
   int64_t bytes = type.getNumElements() * elementBytes(element);
   used += (bytes + 127) / 128 * 128;
+  most = std::max(most, used);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(memory);
   return memref::ViewOp::create(b, loc, type, memory, index(at), ValueRange{});
+}
+
+void ThreadCode::alternative(llvm::function_ref<void()> body) {
+  int64_t before = used;
+  body();
+  used = before;
 }
 
 gpu::GPUFuncOp ThreadCode::function() {

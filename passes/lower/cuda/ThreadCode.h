@@ -92,8 +92,11 @@ public:
 
   /// A memref of `shape` in shared memory, 128-byte aligned; of i1 as i8.
   Value shared(llvm::ArrayRef<int64_t> shape, mlir::Type element);
-  /// The bytes of shared memory taken so far.
-  int64_t sharedBytes() const { return used; }
+  /// The bytes of shared memory that a block has: the most that were taken.
+  int64_t sharedBytes() const { return most; }
+  /// Writes code of which each block runs one alternative alone: all begin
+  /// where the shared memory of what is in front of them ends.
+  void alternative(llvm::function_ref<void()> body);
 
   /// A memref of bytes in device memory that is private to the launch. First
   /// come `mostCounters` counters, zeros before the launch and to be left so;
@@ -120,7 +123,7 @@ private:
   Value atEntry(llvm::function_ref<Value()> make);
 
   Value ids[4], memory;
-  int64_t used = 0;
+  int64_t used = 0, most = 0; ///< bytes of shared memory
   llvm::SmallVector<TensorMap> maps;
   bool hasScratch = false;
   int64_t first = 0; ///< threads that barriers are of; 0: all

@@ -28,28 +28,37 @@
 
 namespace tandem::lower::cuda {
 
+/// Threads of a block in a kernel of several parts.
+inline constexpr int64_t kPartThreads = 256;
+
 /// Numbers that are computed before the loops.
 using SharedNumbers = llvm::SmallVector<std::pair<mlir::Value, mlir::Value>>;
 
-/// Computes what is one number and takes long (the bias corrections of adam)
-/// once for each block of at least 64 threads.
-SharedNumbers shareNumbers(KernelOp kernel, ThreadCode &code, KernelBody &body);
+/// Computes what is one number, takes long (the bias corrections of adam) and
+/// has a part in `results`, which the kernel yields, once for each block of at
+/// least 64 threads.
+SharedNumbers shareNumbers(KernelOp kernel, llvm::ArrayRef<mlir::Value> results,
+                           ThreadCode &code, const KernelBody &body);
 
 class LoopEmitter {
 public:
   /// Of the kernel's results from `firstResult` on, which `nest` computes.
   LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,
-              const SharedNumbers &numbers, ThreadCode &code, KernelBody &body);
+              ThreadCode &code, const KernelBody &body);
+
+  /// What is computed before the loops, if anything is.
+  void use(const SharedNumbers &numbers) { totals = numbers; }
 
   /// `block` is the number of the block among those of the nest, of which
-  /// there are pointwiseBlocks().
+  /// there are pointwiseBlocks() and columnBlocks(), of kPartThreads threads.
   void emitPointwise(mlir::Value block);
   int64_t pointwiseBlocks();
+  void emitColumns(mlir::Value block);
+  int64_t columnBlocks();
   /// Whether an operand is worth turning.
   Fit fitTransposed();
   LaunchShape emitTransposed();
   LaunchShape emitRows();
-  LaunchShape emitColumns();
 
 private:
   using Value = mlir::Value;
@@ -121,7 +130,7 @@ private:
   LoopNest nest;
   unsigned firstResult;
   ThreadCode &code;
-  KernelBody &body;
+  const KernelBody &body;
   std::deque<Slot> slots;
   SharedNumbers totals;
   /// The totals of each of the thread's columns.

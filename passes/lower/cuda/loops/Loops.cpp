@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower::cuda;
 
-static constexpr int64_t kPointwiseThreads = 256;
-
 static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
 }
@@ -21,27 +19,6 @@ LaunchShape LaunchShape::over(int64_t items, int64_t threads) {
   LaunchShape shape;
   shape.block[0] = threads;
   shape.grid[0] = std::max<int64_t>((items + threads - 1) / threads, 1);
-  return shape;
-}
-
-/// The code of the parts from `low` to `high`, which have the blocks from
-/// firsts[low] to firsts[high].
-static void emitParts(ThreadCode &code, ArrayRef<LoopEmitter *> parts,
-                      ArrayRef<int64_t> firsts, size_t low, size_t high) {
-  if (high - low == 1)
-    return parts[low]->emitPointwise(code.add(code.block(), -firsts[low]));
-  size_t middle = (low + high) / 2;
-  code.when(
-      code.less(code.block(), code.index(firsts[middle])),
-      [&] { emitParts(code, parts, firsts, low, middle); },
-      [&] { emitParts(code, parts, firsts, middle, high); });
-}
-
-LaunchShape lower::cuda::emitPointwise(const LoopKernel &loops) {
-  emitParts(loops.code, loops.parts, loops.firsts, 0, loops.parts.size());
-  LaunchShape shape;
-  shape.block[0] = kPointwiseThreads;
-  shape.grid[0] = loops.firsts.back();
   return shape;
 }
 
@@ -54,20 +31,10 @@ askTable(KernelOp kernel, ThreadCode &code, KernelBody &body,
   if (!nests)
     return kernel.emitOpError()
            << "expected the ops of the region to share one loop nest";
-  SharedNumbers numbers = shareNumbers(kernel, code, body);
-  std::deque<LoopEmitter> emitters;
-  SmallVector<LoopEmitter *> parts;
-  SmallVector<int64_t> firsts{0};
-  unsigned firstResult = 0;
-  for (const LoopNest &nest : *nests) {
-    emitters.emplace_back(kernel, nest, firstResult, numbers, code, body);
-    parts.push_back(&emitters.back());
-    firsts.push_back(firsts.back() + emitters.back().pointwiseBlocks());
-    firstResult += nest.roots.size();
-  }
-  LoopKernel loops{*nests, parts, firsts, code};
-  if (parts.size() > 1 && !loops.isPointwise())
-    return kernel.emitOpError() << "expected parts without reductions";
+  LoopEmitter first(kernel, nests->front(), 0, code, body);
+  LoopKernel loops{kernel, *nests, first, code, body};
+  if (nests->size() == 1)
+    first.use(shareNumbers(kernel, partsOf(kernel).front(), code, body));
   return ask(loops);
 }
 
@@ -87,10 +54,9 @@ lower::cuda::chooseLoops(KernelOp kernel, ThreadCode &code, KernelBody &body,
 }
 
 LoopEmitter::LoopEmitter(KernelOp kernel, LoopNest nest, unsigned firstResult,
-                         const SharedNumbers &numbers, ThreadCode &code,
-                         KernelBody &body)
+                         ThreadCode &code, const KernelBody &body)
     : kernel(kernel), nest(std::move(nest)), firstResult(firstResult),
-      code(code), body(body), totals(numbers) {}
+      code(code), body(body) {}
 
 /// True if one element of `value`, an op's result or a view of one, costs much.
 static bool isCostly(Value value) {
@@ -109,21 +75,36 @@ static bool isReduced(Value value) {
                 llvm::any_of(op->getOperands(), isReduced));
 }
 
-SharedNumbers lower::cuda::shareNumbers(KernelOp kernel, ThreadCode &code,
-                                        KernelBody &body) {
+/// What `values` are computed from.
+static DenseSet<Operation *> makersOf(ArrayRef<Value> values) {
+  DenseSet<Operation *> makers;
+  SmallVector<Value> work(values);
+  while (!work.empty())
+    if (Operation *op = work.pop_back_val().getDefiningOp())
+      if (makers.insert(op).second)
+        llvm::append_range(work, op->getOperands());
+  return makers;
+}
+
+SharedNumbers lower::cuda::shareNumbers(KernelOp kernel,
+                                        ArrayRef<Value> results,
+                                        ThreadCode &code,
+                                        const KernelBody &body) {
   auto isNumber = [](Value value) {
     return typeOf(value).getNumElements() == 1 &&
            !typeOf(value).getElementType().isInteger(1);
   };
   // Where there is little else to do a thread can do it as well.
-  if (llvm::all_of(kernel->getResultTypes(), [](Type type) {
-        return cast<RankedTensorType>(type).getNumElements() <= warpSize;
+  if (llvm::all_of(results, [](Value result) {
+        return typeOf(result).getNumElements() <= warpSize;
       }))
     return {};
   SharedNumbers numbers;
+  DenseSet<Operation *> makers = makersOf(results);
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (!isa<PointwiseOpInterface>(op) || !isNumber(op.getResult(0)) ||
-        !isCostly(op.getResult(0)) || isReduced(op.getResult(0)))
+    if (!makers.contains(&op) || !isa<PointwiseOpInterface>(op) ||
+        !isNumber(op.getResult(0)) || !isCostly(op.getResult(0)) ||
+        isReduced(op.getResult(0)))
       continue;
     // Only the last of a chain.
     if (llvm::all_of(op.getUsers(), [&](Operation *user) {
@@ -214,8 +195,9 @@ int64_t LoopEmitter::vectorLength() {
 }
 
 void LoopEmitter::finishReads() {
-  for (auto [i, input] : llvm::enumerate(inPlaceInputs(kernel)))
-    if (input >= 0 && !nest.roots[i].isFull)
+  SmallVector<int64_t> overwritten = inPlaceInputs(kernel);
+  for (auto [i, root] : llvm::enumerate(nest.roots))
+    if (overwritten[firstResult + i] >= 0 && !root.isFull)
       return code.barrier();
 }
 
@@ -272,15 +254,14 @@ int64_t LoopEmitter::pointwiseVector() {
 
 int64_t LoopEmitter::pointwiseBlocks() {
   int64_t items = nest.keptSize() / pointwiseVector();
-  return std::max<int64_t>((items + kPointwiseThreads - 1) / kPointwiseThreads,
-                           1);
+  return std::max<int64_t>((items + kPartThreads - 1) / kPartThreads, 1);
 }
 
 void LoopEmitter::emitPointwise(Value block) {
   SmallVector<unsigned> all = nest.dims(/*reduced=*/false);
   int64_t vector = pointwiseVector();
   int64_t items = nest.sizeOf(all) / vector;
-  Value item = code.add(code.mul(block, kPointwiseThreads), code.thread());
+  Value item = code.add(code.mul(block, kPartThreads), code.thread());
   auto emit = [&] {
     Value first = code.mul(item, vector);
     SmallVector<Slot *> slots;
@@ -298,7 +279,7 @@ void LoopEmitter::emitPointwise(Value block) {
     storeRoots(
         slots, [](const LoopNest::Root &) { return true; }, Value());
   };
-  if (items % kPointwiseThreads == 0)
+  if (items % kPartThreads == 0)
     emit();
   else
     code.when(code.less(item, code.index(items)), emit);

@@ -7,7 +7,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower::cuda;
 
-static constexpr int64_t kThreads = 256;
 /// Reduced indices of a thread whose reads are under way at once.
 static constexpr int64_t kRowsAtOnce = 4;
 
@@ -22,20 +21,28 @@ LoopEmitter::ColumnShape LoopEmitter::columnShape() {
   return shape;
 }
 
-LaunchShape LoopEmitter::emitColumns() {
+int64_t LoopEmitter::columnBlocks() {
+  SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
+  int64_t columns = nest.sizes[outer.pop_back_val()];
+  ColumnShape shape = columnShape();
+  int64_t width = shape.lanes * shape.vector;
+  return (columns + width - 1) / width * nest.sizeOf(outer);
+}
+
+void LoopEmitter::emitColumns(Value block) {
   SmallVector<unsigned> outer = nest.dims(/*reduced=*/false);
   unsigned last = outer.pop_back_val();
   SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   ColumnShape shape = columnShape();
   int64_t columns = nest.sizes[last], length = nest.reducedSize();
-  int64_t width = shape.lanes * shape.vector, sharers = kThreads / shape.lanes;
+  int64_t width = shape.lanes * shape.vector,
+          sharers = kPartThreads / shape.lanes;
   int64_t blocks = (columns + width - 1) / width;
 
   Value local = code.mul(code.rem(code.thread(), shape.lanes), shape.vector);
   Value sharer = code.div(code.thread(), shape.lanes);
-  Value column =
-      code.add(code.mul(code.rem(code.block(), blocks), width), local);
-  Value outerAt = code.div(code.block(), blocks);
+  Value column = code.add(code.mul(code.rem(block, blocks), width), local);
+  Value outerAt = code.div(block, blocks);
   Value isColumn;
   if (columns % width != 0) {
     isColumn = code.less(column, code.index(columns));
@@ -122,11 +129,6 @@ LaunchShape LoopEmitter::emitColumns() {
   storeRoots(
       elements, [](const LoopNest::Root &root) { return !root.isFull; },
       isColumn ? code.both(isColumn, first) : first);
-
-  LaunchShape launch;
-  launch.block[0] = kThreads;
-  launch.grid[0] = blocks * nest.sizeOf(outer);
-  return launch;
 }
 
 /// First in each warp, then, in the order of warps, through shared memory.
@@ -135,7 +137,7 @@ void LoopEmitter::combineSharers(
     Values sums, Value local) {
   if (sums.empty())
     return;
-  constexpr int64_t warps = kThreads / warpSize;
+  constexpr int64_t warps = kPartThreads / warpSize;
   OpBuilder &b = code.b;
   SmallVector<Value> parts;
   for (auto [r, reduction] : llvm::enumerate(reductions)) {
