@@ -9,7 +9,7 @@ expect 0 '10 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" --
   --kills=10 --longest=0.3
 expect 0 '10 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" --bin="$1" \
   --kills=10 --longest=0.3 --signals=INT,TERM,HUP
-for recipe in sums scaled eight; do
+for recipe in sums low scaled eight; do
   expect 0 '6 kills .* 0 problems' "$(dirname "$0")/../../tools/kill-training" \
     --bin="$1" --kills=6 --longest=0.3 --recipe=$recipe
 done
