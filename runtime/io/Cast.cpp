@@ -106,8 +106,8 @@ std::optional<int64_t> firstAmbiguous(const ArrayView &array) {
   return std::nullopt;
 }
 
-std::string elementOf(const ArrayView &array, int64_t index) {
-  return "element " + positionText(array.shape, index) + " of " +
+std::string elementOf(const ArrayView &array, int64_t index, int64_t first) {
+  return "element " + positionText(array.shape, first + index) + " of " +
          std::string(spelling(array.dtype)) + " is " +
          elementText(array, index);
 }
@@ -133,15 +133,15 @@ Result<Cast> Cast::parse(std::string_view rule) {
                        inQuotes(rule));
 }
 
-Result<CastReport> checkCast(const ArrayView &array, DType to,
-                             const Cast &cast) {
+Result<CastReport> checkCast(const ArrayView &array, DType to, const Cast &cast,
+                             int64_t first) {
   CastReport report;
   if (cast.scales) {
     if (!artifact::isFloat(to))
       return Status::usage("expected a floating-point input to scale but got " +
                            std::string(spelling(to)));
     if (auto large = firstOverflow(array, to, cast))
-      return Status::usage(elementOf(array, *large) +
+      return Status::usage(elementOf(array, *large, first) +
                            ", which is too large for " +
                            std::string(spelling(to)) + " when it is scaled");
     return report;
@@ -152,7 +152,7 @@ Result<CastReport> checkCast(const ArrayView &array, DType to,
   std::optional<int64_t> inexact = firstInexact(array, to);
   if (!inexact && array.dtype == DType::F64 && isInteger(to))
     if (auto large = firstAmbiguous(array))
-      return Status::usage(elementOf(array, *large) +
+      return Status::usage(elementOf(array, *large, first) +
                            ", beyond 2^53, from where f64 does not hold every "
                            "integer: expected integers of 64 bits");
   if (!inexact)
@@ -162,16 +162,16 @@ Result<CastReport> checkCast(const ArrayView &array, DType to,
     std::string hint;
     if (artifact::isFloat(to))
       hint = "; '--cast=round' rounds it";
-    return Status::usage(elementOf(array, *inexact) + ", which " +
+    return Status::usage(elementOf(array, *inexact, first) + ", which " +
                          std::string(spelling(to)) + " cannot hold exactly" +
                          hint);
   }
   if (auto large = firstOverflow(array, to, cast))
-    return Status::usage(elementOf(array, *large) +
+    return Status::usage(elementOf(array, *large, first) +
                          ", which is too large for " +
                          std::string(spelling(to)));
   if (!cast.rounds)
-    report.rounded = elementOf(array, *inexact);
+    report.rounded = elementOf(array, *inexact, first);
   return report;
 }
 

@@ -30,9 +30,10 @@ struct CastReport {
 };
 
 /// Checks that `array` can be converted to `to`; fails with Usage, naming the
-/// first element that cannot.
+/// first element that cannot. Its bytes may be those of a piece of an array of
+/// that shape, from element `first` on.
 Result<CastReport> checkCast(const ArrayView &array, artifact::DType to,
-                             const Cast &cast);
+                             const Cast &cast, int64_t first = 0);
 
 /// Converts `count` elements that were checked.
 void castElements(const std::byte *from, artifact::DType fromType,

@@ -39,19 +39,14 @@ void NamedArray::readAhead(int64_t first, int64_t count) const {
     advise(mapped.subspan(size_t(first), size_t(count)), MADV_WILLNEED);
 }
 
-void NamedArray::forEachPiece(
-    const std::function<bool(int64_t first, io::Bytes bytes)> &take) const {
+bool NamedArray::nextPiece(io::Bytes &piece) const {
+  release();
   io::Bytes all = view().bytes;
-  size_t each = size_t(artifact::byteSize(array.dtype));
-  const size_t most = memory ? size_t(32) << 20 : std::max(all.size(), each);
-  for (size_t at = 0; at < all.size(); at += most) {
-    io::Bytes piece = all.subspan(at, std::min(most, all.size() - at));
-    bool goesOn = take(int64_t(at / each), piece);
-    if (memory)
-      advise(piece, MADV_DONTNEED);
-    if (!goesOn)
-      return;
-  }
+  size_t at =
+      piece.data() ? size_t(piece.data() - all.data()) + piece.size() : 0;
+  const size_t most = memory ? size_t(32) << 20 : all.size();
+  piece = all.subspan(at, std::min(most, all.size() - at));
+  return !piece.empty();
 }
 
 static std::string ruleOf(std::string_view text) {
@@ -297,8 +292,9 @@ std::string rangeText(const Value &value) {
 } // namespace
 
 Status checkNumbers(const io::ArrayView &array, const Value &value,
-                    const io::Cast &cast, std::vector<std::string> &notes) {
-  auto report = io::checkCast(array, value.dtype, cast);
+                    const io::Cast &cast, std::vector<std::string> &notes,
+                    int64_t first) {
+  auto report = io::checkCast(array, value.dtype, cast, first);
   if (!report)
     return Status::usage(
         (array.dtype == value.dtype
@@ -306,7 +302,7 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
              : "expected " + std::string(spelling(value.dtype)) + " but got " +
                    std::string(spelling(array.dtype)) + ": ") +
         report.status().message());
-  if (!report->rounded.empty())
+  if (!report->rounded.empty() && notes.empty())
     notes.push_back(std::string(spelling(array.dtype)) + " is rounded to " +
                     std::string(spelling(value.dtype)) + ": " +
                     report->rounded);
@@ -316,9 +312,10 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
                               value.ignored);
   if (!bad)
     return Status::success();
-  std::string where = array.shape.size() == 1
-                          ? "row " + std::to_string(*bad)
-                          : "element " + io::positionText(array.shape, *bad);
+  std::string where =
+      array.shape.size() == 1
+          ? "row " + std::to_string(first + *bad)
+          : "element " + io::positionText(array.shape, first + *bad);
   std::string got = io::elementText(array, *bad);
   // Where indices count from the end, there is a `low`.
   bool mayBeIgnored = got.starts_with("-") && !value.ignored && !value.low;

@@ -12,8 +12,6 @@
 #include "runtime/io/File.h"
 #include "tools/commands/Inputs.h"
 
-#include <functional>
-
 namespace tandem::commands {
 
 /// The rules of `--cast=[NAME=]RULE`.
@@ -57,10 +55,15 @@ struct NamedArray {
   /// system read `count` bytes from `first` on while something else is done.
   void release() const;
   void readAhead(int64_t first, int64_t count) const;
-  /// Calls `take(first, bytes)` for one piece after the other, each of whole
-  /// elements from `first` on, and releases it, until that returns false.
-  void forEachPiece(
-      const std::function<bool(int64_t first, io::Bytes bytes)> &take) const;
+  /// Makes `piece` the elements behind it, or the first ones where it is empty,
+  /// and returns whether there are any. Of a mapped file they are some, and
+  /// what was read before is released.
+  bool nextPiece(io::Bytes &piece) const;
+  /// Returns the number of a piece's first element.
+  int64_t firstOf(io::Bytes piece) const {
+    return (piece.data() - view().bytes.data()) /
+           artifact::byteSize(array.dtype);
+  }
 };
 
 /// Reads arguments of the option `option` ("--data") as they are; scalars in
@@ -77,11 +80,13 @@ Result<std::vector<NamedTensor>>
 readTensors(const std::vector<std::string> &texts, const std::string &option,
             const artifact::Manifest &manifest, const Casts &casts = {});
 
-/// Returns what is wrong with the numbers of an array for the model's value:
-/// they cannot be converted, or are no labels or indices that it takes. Adds to
-/// `notes` what the user should know.
+/// Returns what is wrong with the numbers of an array, or of its piece from
+/// element `first` on, for the model's value: they cannot be converted, or are
+/// no labels or indices that it takes. Adds to `notes`, if there are none, what
+/// the user should know.
 Status checkNumbers(const io::ArrayView &array, const artifact::Value &value,
-                    const io::Cast &cast, std::vector<std::string> &notes);
+                    const io::Cast &cast, std::vector<std::string> &notes,
+                    int64_t first = 0);
 
 } // namespace tandem::commands
 

@@ -177,9 +177,14 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
     if (Status status = takeSamples(*found); !status)
       return status;
     // Rows that are made later are looked at then.
-    return value && !found->rows
-               ? checkNumbers(found->view(), *value, found->cast, notes)
-               : Status::success();
+    Status status;
+    const io::Array &array = found->array;
+    if (value && !found->rows)
+      for (io::ArrayView piece(array.dtype, array.shape, {});
+           status && found->nextPiece(piece.bytes);)
+        status = checkNumbers(piece, *value, found->cast, notes,
+                              found->firstOf(piece.bytes));
+    return status;
   };
   if (Status status = look(); !status) {
     problems.add(name + ": " + status.message());
@@ -373,14 +378,9 @@ std::vector<std::string> Dataset::nonFinite() const {
   for (const NamedArray &given : arrays_) {
     std::optional<int64_t> index;
     if (!io::isInteger(given.array.dtype) && !given.rows)
-      given.forEachPiece([&](int64_t first, io::Bytes bytes) {
-        int64_t count =
-            int64_t(bytes.size()) / artifact::byteSize(given.array.dtype);
-        index = io::firstNonFinite(
-            {given.array.dtype, std::span(&count, 1), bytes});
-        index = index ? std::optional(*index + first) : std::nullopt;
-        return !index;
-      });
+      for (io::Bytes piece; !index && given.nextPiece(piece);)
+        if ((index = io::firstNonFinite({given.array.dtype, {}, piece})))
+          *index += given.firstOf(piece);
     if (index)
       texts.push_back(
           option_ + " '" + given.name + "': element " +

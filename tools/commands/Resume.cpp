@@ -180,11 +180,9 @@ static std::string digestsOf(const Dataset &data) {
     if (named.rows) // what is not in memory is told by names and sizes
       crc = named.rows->digest();
     else
-      named.forEachPiece([&](int64_t, io::Bytes bytes) {
-        crc = crc32_z(crc, reinterpret_cast<const Bytef *>(bytes.data()),
-                      bytes.size());
-        return true;
-      });
+      for (io::Bytes piece; named.nextPiece(piece);)
+        crc = crc32_z(crc, reinterpret_cast<const Bytef *>(piece.data()),
+                      piece.size());
     char digits[9];
     std::snprintf(digits, sizeof digits, "%08lx", crc);
     digests[name] =
