@@ -21,6 +21,9 @@ struct Limits {
   /// Columns that one item of a kernel takes together, at the least.
   int64_t columnsPerItem;
   int64_t mostParts; ///< partial results per result
+  /// Items that reductions of rows with each other get, where they have fewer
+  /// than enough; 0: no special care is taken of them.
+  int64_t itemsOfRows;
   /// Reductions of rows with each other are always made of parts, which loops
   /// over rows may make beside other things (LoopNest.h).
   bool partsOfRows;
@@ -32,9 +35,11 @@ struct Limits {
 static constexpr int64_t kFewestParts = 8;
 
 Limits Limits::of(Operation *op) {
+  // The items are blocks. Two for each of 132 multiprocessors, whichever GPU it
+  // is: how sums are parted decides bits.
   if (isForCuda(op))
-    return {1 << 18, 128, 128, 1024, false}; // the items are blocks
-  return {1 << 16, 16, 16, 256, true};
+    return {1 << 18, 128, 128, 1024, 264, false};
+  return {1 << 16, 16, 16, 256, 0, true};
 }
 
 static RankedTensorType typeOf(Value value) {
@@ -142,31 +147,82 @@ static Value inTwoSteps(OpBuilder &b, ReductionOpInterface op,
   return inParts(b, op, split, first, {dim});
 }
 
-/// The reduction of rows with each other, by parts of rows that follow each
-/// other: enough parts for many threads, and so few that they are little beside
-/// the rows. Null if `op` is another, or small.
+namespace {
+/// What a reduction of rows with each other reads.
+struct Rows {
+  int64_t count = 1, width = 1;
+};
+} // namespace
+
+/// None if `op` is another reduction.
+static std::optional<Rows> rowsOf(ReductionOpInterface op) {
+  ArrayRef<int64_t> dims = op.getReducedDims();
+  if (dims.front() != 0 || dims.back() + 1 != static_cast<int64_t>(dims.size()))
+    return std::nullopt;
+  Rows rows;
+  for (auto [d, size] : llvm::enumerate(typeOf(op->getOperand(0)).getShape()))
+    (d < dims.size() ? rows.count : rows.width) *= size;
+  return rows;
+}
+
+/// The reduction of rows with each other by parts of rows that follow each
+/// other.
+static Value inParts(OpBuilder &b, ReductionOpInterface op, const Rows &rows,
+                     int64_t parts) {
+  SmallVector<int64_t> split{parts, rows.count / parts};
+  llvm::append_range(split, typeOf(op->getOperand(0))
+                                .getShape()
+                                .drop_front(op.getReducedDims().size()));
+  return inParts(b, op, split, /*inner=*/{1}, /*outer=*/{0});
+}
+
+/// The reduction of rows with each other: in enough parts for many threads, and
+/// so few that they are little beside the rows. Null if `op` is another, or
+/// small.
 static Value byRows(OpBuilder &b, ReductionOpInterface op) {
   constexpr int64_t mostParts = 64, fewestRows = 32, small = 1 << 18;
   constexpr int64_t widestRow = 1 << 14, narrowestRow = 64;
-  Value x = op->getOperand(0);
-  ArrayRef<int64_t> shape = typeOf(x).getShape();
-  ArrayRef<int64_t> dims = op.getReducedDims();
-  if (typeOf(x).getNumElements() < small || dims.front() != 0 ||
-      dims.back() + 1 != static_cast<int64_t>(dims.size()))
+  std::optional<Rows> rows = rowsOf(op);
+  if (!rows || typeOf(op->getOperand(0)).getNumElements() < small ||
+      rows->width < narrowestRow || rows->width > widestRow)
     return {};
-  int64_t rows = 1, width = 1;
-  for (auto [d, size] : llvm::enumerate(shape))
-    (d < dims.size() ? rows : width) *= size;
-  if (width < narrowestRow || width > widestRow)
-    return {};
-  int64_t parts = std::min(mostParts, rows / fewestRows);
-  while (parts >= kFewestParts && rows % parts != 0)
+  int64_t parts = std::min(mostParts, rows->count / fewestRows);
+  while (parts >= kFewestParts && rows->count % parts != 0)
     --parts;
   if (parts < kFewestParts)
     return {};
-  SmallVector<int64_t> split{parts, rows / parts};
-  llvm::append_range(split, shape.drop_front(dims.size()));
-  return inParts(b, op, split, /*inner=*/{1}, /*outer=*/{0});
+  return inParts(b, op, *rows, parts);
+}
+
+/// The reduction of rows with each other, in the fewest parts that make the
+/// items that it is to have, of rows enough for the threads of a block. Null if
+/// `op` is another, small, or has items enough.
+static Value byItems(OpBuilder &b, ReductionOpInterface op,
+                     const Limits &limits) {
+  constexpr int64_t fewestRows = 16, shortRow = 1024;
+  std::optional<Rows> rows = rowsOf(op);
+  if (!rows ||
+      typeOf(op->getOperand(0)).getNumElements() < limits.largeReduction)
+    return {};
+  int64_t items = llvm::divideCeil(rows->width, limits.columnsPerItem);
+  if (rows->width == 1 || items >= limits.enoughItems)
+    return {};
+  int64_t wanted = llvm::divideCeil(limits.itemsOfRows, items);
+  // Loops over short rows may make the parts, each in one block (LoopNest.h).
+  if (rows->width <= shortRow)
+    wanted = std::max(wanted, limits.itemsOfRows / 2);
+  int64_t most =
+      std::min({4 * wanted, limits.mostParts, rows->count / fewestRows});
+  int64_t parts = wanted;
+  while (parts <= most && rows->count % parts != 0)
+    ++parts;
+  if (parts > most) // the most below, if there are any
+    for (parts = std::min(wanted, most);
+         parts >= kFewestParts && rows->count % parts != 0;)
+      --parts;
+  if (parts < kFewestParts)
+    return {};
+  return inParts(b, op, *rows, parts);
 }
 
 /// The reduction of everything, by rows first: loops over rows may make it
@@ -205,6 +261,8 @@ unsigned tandem::splitReductions(func::FuncOp func) {
       if (!parted)
         parted = byRows(b, op);
     }
+    if (limits.itemsOfRows > 0)
+      parted = byItems(b, op, limits);
     if (!parted)
       parted = inTwoSteps(b, op, limits);
     if (parted) {

@@ -13,3 +13,27 @@ func.func @evaluate(%x: tensor<512x512xf32> {tandem.role = #tandem.role<input "x
   %s = tandem.reduce_sum %z over [1] : tensor<4x1xf32> -> tensor<4xf32>
   return %y, %s : tensor<f32>, tensor<4xf32>
 }
+
+// -----
+
+// On GPUs rows are added in the fewest parts that give two blocks to each of 132
+// multiprocessors, 24 of 128 columns for each of 16 parts; of short rows at
+// least one block to each where a part has one. Few rows have fewer parts, and
+// numbers without a divisor those of the outermost dimension.
+// CHECK-LABEL: module @blocks
+// CHECK: tandem.reduce_sum {{.*}} over [1] : tensor<256x64x768xf32> -> tensor<256x768xf32>
+// CHECK: tandem.reduce_sum {{.*}} over [0] : tensor<256x768xf32> -> tensor<768xf32>
+// CHECK: tandem.reduce_sum {{.*}} over [1] : tensor<16x1024x3072xf32> -> tensor<16x3072xf32>
+// CHECK: tandem.reduce_sum {{.*}} over [1] : tensor<32x16x768xf32> -> tensor<32x768xf32>
+// CHECK: tandem.reduce_sum {{.*}} over [1] : tensor<8x1021x64xf32> -> tensor<8x64xf32>
+// CHECK: return
+module @blocks attributes {tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
+  func.func @evaluate(%a: tensor<16x1024x768xbf16> {tandem.role = #tandem.role<input "a">}, %b: tensor<16x1024x3072xf32> {tandem.role = #tandem.role<input "b">}, %c: tensor<512x768xf32> {tandem.role = #tandem.role<input "c">}, %d: tensor<8x1021x64xf32> {tandem.role = #tandem.role<input "d">})
+      -> (tensor<768xbf16> {tandem.role = #tandem.role<output "p">}, tensor<3072xf32> {tandem.role = #tandem.role<output "q">}, tensor<768xf32> {tandem.role = #tandem.role<output "r">}, tensor<64xf32> {tandem.role = #tandem.role<output "s">}) {
+    %p = tandem.reduce_sum %a over [0, 1] : tensor<16x1024x768xbf16> -> tensor<768xbf16>
+    %q = tandem.reduce_sum %b over [0, 1] : tensor<16x1024x3072xf32> -> tensor<3072xf32>
+    %r = tandem.reduce_sum %c over [0] : tensor<512x768xf32> -> tensor<768xf32>
+    %s = tandem.reduce_sum %d over [0, 1] : tensor<8x1021x64xf32> -> tensor<64xf32>
+    return %p, %q, %r, %s : tensor<768xbf16>, tensor<3072xf32>, tensor<768xf32>, tensor<64xf32>
+  }
+}
