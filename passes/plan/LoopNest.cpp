@@ -165,7 +165,7 @@ bool NestSearch::addReduction(ReductionOpInterface op, unsigned &level) {
 /// and those behind are the reduced ones. 0 of any other result.
 int64_t NestSearch::partsOf(Value result) {
   auto op = result.getDefiningOp<ReductionOpInterface>();
-  if (!op || !isInside(op) || isForCuda(op))
+  if (!op || !isInside(op))
     return 0;
   // Rows: no index is kept within a reduced one.
   ArrayRef<bool> isReduced = space->reduced;
@@ -187,14 +187,33 @@ int64_t NestSearch::partsOf(Value result) {
 /// Numbers of the partial results of one part: they are summed in a core's own
 /// cache.
 static constexpr int64_t kMostPartials = 1 << 16;
+/// For CUDA a warp has a row, and its threads have the sums of their elements
+/// in registers: at most 32 of a row, and 72 sums of 4 bytes.
+static constexpr int64_t kLongestRowOfWarp = 32 * 32,
+                         kMostPartialsOfWarp = 32 * 72;
+/// A part has one block there: there are that many parts, or their rows are
+/// few.
+static constexpr int64_t kEnoughParts = 128, kFewRows = 64;
+
+/// Whether CUDA's loops over rows can make `count` partial results of this
+/// type, and should.
+static bool areOfWarps(const LoopNest &nest, int64_t count,
+                       RankedTensorType type) {
+  int64_t row = nest.reducedSize(), rows = nest.keptSize() / nest.parts;
+  int64_t words = (type.getElementTypeBitWidth() + 31) / 32;
+  return isa<FloatType>(type.getElementType()) && row <= kLongestRowOfWarp &&
+         count * row * words <= kMostPartialsOfWarp &&
+         (nest.parts >= kEnoughParts || rows <= kFewRows);
+}
 
 bool NestSearch::addPartial(Value result, int64_t parts) {
   if (nest->partials.empty())
     nest->parts = parts;
   int64_t count = static_cast<int64_t>(nest->partials.size()) + 1;
-  if (count * nest->reducedSize() > kMostPartials)
-    return false;
   auto op = result.getDefiningOp<ReductionOpInterface>();
+  if (count * nest->reducedSize() > kMostPartials ||
+      (isForCuda(op) && !areOfWarps(*nest, count, typeOf(result))))
+    return false;
   Place place;
   for (AffineExpr expr : delinearize(
            fullPosition, typeOf(op->getOperand(0)).getShape(), nest->sizes))

@@ -9,6 +9,7 @@
 #include "tests/lower/Check.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 using namespace tandem;
@@ -182,11 +183,11 @@ TEST(Rows, LayerNorm) {
       {.kernels = 1});
 }
 
-TEST(Rows, LayerNormBackward) {
-  check(program("x: tensor<4x5x48xf32>, g: tensor<48xf32>, "
-                "dy: tensor<4x5x48xf32> -> "
-                "tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>",
-                std::string(layerNorm) + R"(
+static std::string layerNormBackward() {
+  return program("x: tensor<4x5x48xf32>, g: tensor<48xf32>, "
+                 "dy: tensor<4x5x48xf32> -> "
+                 "tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>",
+                 std::string(layerNorm) + R"(
     %dh = tandem.mul %dy, %gb : tensor<4x5x48xf32>
     %dhh = tandem.mul %dh, %hat : tensor<4x5x48xf32>
     %s1 = tandem.reduce_sum %dh over [2] : tensor<4x5x48xf32> -> tensor<4x5xf32>
@@ -202,8 +203,26 @@ TEST(Rows, LayerNormBackward) {
     %t4 = tandem.mul %dy, %hat : tensor<4x5x48xf32>
     %dg = tandem.reduce_sum %t4 over [0, 1] : tensor<4x5x48xf32> -> tensor<48xf32>
     %db = tandem.reduce_sum %dy over [0, 1] : tensor<4x5x48xf32> -> tensor<48xf32>
-    return %dx, %dg, %db : tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>)"),
-        {.tolerance = 1e-5});
+    return %dx, %dg, %db : tensor<4x5x48xf32>, tensor<48xf32>, tensor<48xf32>)");
+}
+
+TEST(Rows, LayerNormBackward) {
+  check(layerNormBackward(), {.tolerance = 1e-5});
+}
+
+// With rows enough for parts of sums: on either target one kernel makes dx and
+// the parts.
+TEST(Rows, LayerNormBackwardOfManyRows) {
+  std::string text = layerNormBackward();
+  for (auto [from, to] :
+       {std::pair{"4x5x48x", "8x64x768x"},
+        std::pair{"[4, 5, 48]", "[8, 64, 768]"}, std::pair{"4x5x", "8x64x"},
+        std::pair{"<48x", "<768x"}})
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;)
+      text.replace(at, std::strlen(from), to);
+  check(text, {.tolerance = 1e-4});
+  EXPECT_EQ(Machine(text).kernels("evaluate").size(), 3u);
+  EXPECT_EQ(Machine(text, "cuda").kernels("evaluate").size(), 2u);
 }
 
 // One pass over the rows makes dx, and parts of dg and db, each of which is
@@ -250,6 +269,11 @@ TEST(Rows, PartialResults) {
             "return %dx, %dg, %db : " + full + ", " + row + ", " + row);
     check(text, {.tolerance = tolerance});
     EXPECT_EQ(Machine(text).kernels("evaluate").size(), 3u);
+    // Both sums of the parts are small, and returned: one kernel. The parts of
+    // f64 are too many for registers.
+    if (element != std::string("f64")) {
+      EXPECT_EQ(Machine(text, "cuda").kernels("evaluate").size(), 2u);
+    }
   }
 }
 

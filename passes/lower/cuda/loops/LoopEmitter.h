@@ -8,7 +8,8 @@
 //   turns in shared memory;
 // - rows: the innermost index is reduced; a warp or a block has one kept index,
 //   and its threads share the reduced ones. Where a thread's share is small it
-//   stays in registers from level to level: memory is read once;
+//   stays in registers from level to level: memory is read once. Where rows are
+//   added to each other too, a block has those of a part, one after the other;
 // - columns: the innermost index is kept; a thread has neighbouring columns, as
 //   many as 16 bytes hold, and others share them, each with its own part of the
 //   reduced indices.
@@ -104,8 +105,16 @@ private:
     bool keeps;      ///< in registers from level to level
   };
   RowShape rowShape();
+  /// Adds the row to `partials`: of each partial result the sums of the
+  /// thread's elements of rows.
   void emitKeptRow(const RowShape &shape, llvm::ArrayRef<unsigned> kept,
-                   Value row, Value isRow);
+                   Value row, Value isRow,
+                   llvm::MutableArrayRef<Value> partials);
+  /// Stores what there is one element of in a row.
+  void storeOfRow(const RowShape &shape, llvm::ArrayRef<unsigned> kept,
+                  Value row, Value isRow);
+  LaunchShape emitRowParts(const RowShape &shape);
+  void storePartials(const RowShape &shape, llvm::ArrayRef<Value> sums);
   void emitLongRow(const RowShape &shape, llvm::ArrayRef<unsigned> kept,
                    Value row, Value isRow);
   Values reduceRow(const RowShape &shape,

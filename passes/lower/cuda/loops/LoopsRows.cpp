@@ -22,11 +22,12 @@ LoopEmitter::RowShape LoopEmitter::rowShape() {
           length < shape.vector * 8))
     shape.vector /= 2;
   int64_t pieces = (length + shape.vector - 1) / shape.vector;
-  // Short rows share a warp; long ones have a block of their own.
+  // Short rows share a warp; long ones have a block of their own, but where
+  // rows are added to each other: each thread has its elements of all of them.
   while (shape.threads > 1 && shape.threads / 2 >= pieces)
     shape.threads /= 2;
-  while (shape.threads >= warpSize && shape.threads < 1024 &&
-         pieces > shape.threads * 4)
+  while (nest.partials.empty() && shape.threads >= warpSize &&
+         shape.threads < 1024 && pieces > shape.threads * 4)
     shape.threads *= 2;
   // The threads of a row that has more than a warp meet at the block's
   // barriers.
@@ -40,6 +41,8 @@ LoopEmitter::RowShape LoopEmitter::rowShape() {
 LaunchShape LoopEmitter::emitRows() {
   SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
   RowShape shape = rowShape();
+  if (!nest.partials.empty())
+    return emitRowParts(shape);
   int64_t rows = nest.sizeOf(kept);
   Value row = code.add(code.mul(code.block(), shape.rows),
                        code.div(code.thread(), shape.threads));
@@ -50,10 +53,19 @@ LaunchShape LoopEmitter::emitRows() {
     row = code.min(row, rows - 1);
   }
   if (shape.keeps)
-    emitKeptRow(shape, kept, row, isRow);
+    emitKeptRow(shape, kept, row, isRow, {});
   else
     emitLongRow(shape, kept, row, isRow);
+  storeOfRow(shape, kept, row, isRow);
 
+  LaunchShape launch;
+  launch.block[0] = shape.threads * shape.rows;
+  launch.grid[0] = (rows + shape.rows - 1) / shape.rows;
+  return launch;
+}
+
+void LoopEmitter::storeOfRow(const RowShape &shape, ArrayRef<unsigned> kept,
+                             Value row, Value isRow) {
   finishReads();
   Slot &slot = addSlot();
   setIndices(slot, kept, row);
@@ -63,13 +75,104 @@ LaunchShape LoopEmitter::emitRows() {
   Value first =
       code.equal(code.rem(code.thread(), shape.threads), code.index(0));
   storeRoots(
-      &slot, [](const LoopNest::Root &root) { return !root.isFull; },
+      &slot,
+      [](const LoopNest::Root &root) {
+        return !root.isFull && !root.isPartial;
+      },
       isRow ? code.both(isRow, first) : first);
+}
+
+/// Rows of a block are those of a part; its threads take as many of them at a
+/// time as a block has.
+LaunchShape LoopEmitter::emitRowParts(const RowShape &shape) {
+  SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
+  int64_t rows = nest.sizeOf(kept) / nest.parts;
+  int64_t rounds = (rows + shape.rows - 1) / shape.rows;
+  Value sharer = code.div(code.thread(), shape.threads);
+  Value firstRow = code.mul(code.block(), rows);
+  Values sums;
+  for (const LoopNest::Reduction &partial : nest.partials)
+    sums.append(shape.chunks * shape.vector,
+                lower::neutral(code.b, code.loc, partial));
+  SharedNumbers ofAllRows = totals;
+  sums = code.loop(code.index(0), code.index(rounds * shape.rows), shape.rows,
+                   sums, [&](Value round, ValueRange carried) {
+                     Value row = code.add(round, sharer), isRow;
+                     if (rows % shape.rows != 0) {
+                       isRow = code.less(row, code.index(rows));
+                       row = code.min(row, rows - 1);
+                     }
+                     row = code.add(firstRow, row);
+                     Values next(carried);
+                     emitKeptRow(shape, kept, row, isRow, next);
+                     storeOfRow(shape, kept, row, isRow);
+                     slots.clear();
+                     totals = ofAllRows;
+                     return next;
+                   });
+  storePartials(shape, sums);
 
   LaunchShape launch;
   launch.block[0] = shape.threads * shape.rows;
-  launch.grid[0] = (rows + shape.rows - 1) / shape.rows;
+  launch.grid[0] = nest.parts;
   return launch;
+}
+
+/// Adds what the threads with the same columns have, in their order, through
+/// shared memory.
+void LoopEmitter::storePartials(const RowShape &shape, ArrayRef<Value> sums) {
+  OpBuilder &b = code.b;
+  int64_t length = nest.reducedSize(), ofThread = shape.chunks * shape.vector;
+  Value sharer = code.div(code.thread(), shape.threads);
+  Value lane = code.mul(code.rem(code.thread(), shape.threads), shape.vector);
+  SmallVector<size_t> roots;
+  for (auto [i, root] : llvm::enumerate(nest.roots))
+    if (root.isPartial)
+      roots.push_back(i);
+  llvm::DenseMap<Type, Value> memories;
+  for (auto [p, partial] : llvm::enumerate(nest.partials)) {
+    ArrayRef<Value> own = sums.slice(p * ofThread, ofThread);
+    Value &memory = memories[own[0].getType()];
+    if (memory)
+      code.barrier(); // what the result before needed has been read
+    else
+      memory = code.shared({shape.rows, length}, own[0].getType());
+    for (int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      Value first = code.add(lane, chunk * shape.threads * shape.vector);
+      auto keep = [&, chunk = chunk] {
+        for (int64_t v = 0; v < shape.vector; ++v)
+          memref::StoreOp::create(b, code.loc, own[chunk * shape.vector + v],
+                                  memory,
+                                  ValueRange{sharer, code.add(first, v)});
+      };
+      if ((chunk + 1) * shape.threads * shape.vector > length)
+        code.when(code.less(first, code.index(length)), keep);
+      else
+        keep();
+    }
+    code.barrier();
+    const LoopNest::Root &root = nest.roots[roots[p]];
+    Value output = body.outputs[firstResult + roots[p]];
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointAfterValue(output);
+      output = lower::flatten(b, code.loc, output);
+    }
+    code.loop(
+        code.thread(), code.index(length), shape.threads * shape.rows,
+        [&, &reduction = partial](Value column) {
+          Value total;
+          for (int64_t s = 0; s < shape.rows; ++s) {
+            Value x = memref::LoadOp::create(b, code.loc, memory,
+                                             ValueRange{code.index(s), column});
+            total = total ? combine(reduction, total, x) : x;
+          }
+          lower::storeElement(
+              b, code.loc,
+              cast<RankedTensorType>(root.value.getType()).getElementType(),
+              total, output, code.add(code.mul(code.block(), length), column));
+        });
+  }
 }
 
 LoopEmitter::Values
@@ -90,7 +193,8 @@ LoopEmitter::reduceRow(const RowShape &shape,
 
 /// Each thread's elements are computed beside each other, once.
 void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
-                              Value row, Value isRow) {
+                              Value row, Value isRow,
+                              MutableArrayRef<Value> partials) {
   SmallVector<unsigned> reduced = nest.dims(/*reduced=*/true);
   int64_t length = nest.reducedSize();
   struct Piece {
@@ -135,6 +239,22 @@ void LoopEmitter::emitKeptRow(const RowShape &shape, ArrayRef<unsigned> kept,
           sum = sum ? combine(*reduction, sum, x) : x;
         }
       sums.push_back(sum);
+    }
+    // Before a result is stored where an operand lies.
+    for (auto [p, partial] : llvm::enumerate(nest.partials)) {
+      if (partial.level != level)
+        continue;
+      Value *sum = &partials[p * shape.chunks * shape.vector];
+      for (Piece &piece : pieces)
+        for (Slot *slot : piece.slots) {
+          Value x = slot->elements.at(code.b, partial.op->getOperand(0),
+                                      partial.index);
+          if (isRow)
+            x = code.select(isRow, x,
+                            lower::neutral(code.b, code.loc, partial));
+          *sum = combine(partial, *sum, x);
+          ++sum;
+        }
     }
     for (Piece &piece : pieces) {
       Value guard = piece.isInside;
