@@ -21,6 +21,19 @@ using Form = Argument::Form;
 /// Graphs in graphs in ...
 static constexpr int kMostDepth = 64;
 
+/// The elements of a tensor of the archive. MLIR takes bools as bits, of which
+/// the archive has bytes.
+static DenseElementsAttr elementsOf(RankedTensorType type,
+                                    const TensorData &data) {
+  auto bytes = ArrayRef<char>(data.bytes.data(), data.bytes.size());
+  if (data.kind != ElementKind::Bool)
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  SmallVector<bool> truths;
+  for (char byte : bytes)
+    truths.push_back(byte != 0);
+  return DenseElementsAttr::get(type, ArrayRef<bool>(truths));
+}
+
 GraphTranslator::GraphTranslator(const Program &program,
                                  const std::string &path,
                                  const ImportOptions &options,
@@ -132,8 +145,7 @@ void GraphTranslator::addInput(const InputSpec &input, Scope &to) {
       (input.kind == InputSpec::Kind::Buffer && !input.isPersistent)) {
     if (!data)
       return problem(where, "unsupported: its value " + unread->second, true);
-    auto bytes = ArrayRef<char>(data->bytes.data(), data->bytes.size());
-    auto elements = DenseElementsAttr::getFromRawBuffer(type, bytes);
+    DenseElementsAttr elements = elementsOf(type, *data);
     Value ref = MakeRefOp::create(builder, loc,
                                   ConstantOp::create(builder, loc, elements));
     to.refs[name] = ref;
