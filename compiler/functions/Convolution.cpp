@@ -127,6 +127,10 @@ struct Scattered {
   WindowLine line;
 
   int64_t size() const { return whole - first - behind; }
+  /// Whether all that is left are zeros, as of output padding alone.
+  bool isZero() const {
+    return whole <= std::max<int64_t>(first, 0) + std::max<int64_t>(behind, 0);
+  }
 };
 
 } // namespace
@@ -161,9 +165,7 @@ scatteredLines(Call &call, ArrayRef<int64_t> input, ArrayRef<int64_t> kernel) {
     s.whole = (s.line.input - 1) * s.line.stride + s.line.span();
     s.first = (*pads)[2 * d];
     s.behind = (*pads)[2 * d + 1] - (*more)[d];
-    if (s.size() < 1 || s.whole - std::max<int64_t>(s.first, 0) -
-                                std::max<int64_t>(s.behind, 0) <
-                            1) {
+    if (s.size() < 1) {
       (void)call.fail("expected a result of at least 1 along dimension " +
                       Twine(d + 2) + ", but got " + Twine(s.size()));
       return std::nullopt;
@@ -240,6 +242,18 @@ static CallResults convTranspose(Call &call, int64_t dims) {
   if (groups > (int64_t(1) << 40) / std::max<int64_t>(w.dim(1), 1))
     return call.fail("expected a result of at most 2^40 elements");
   int64_t rank = x.rank();
+  if (llvm::any_of(*lines, [](const Scattered &s) { return s.isZero(); })) {
+    SmallVector<int64_t> shape = {batch, w.dim(1) * groups};
+    for (const Scattered &s : *lines)
+      shape.push_back(s.size());
+    int64_t elements = 1;
+    for (int64_t size : shape) {
+      if (size > 0 && elements > (int64_t(1) << 40) / size)
+        return call.fail("expected a result of at most 2^40 elements");
+      elements *= size;
+    }
+    return withBias(call, call.full(x.type().getElementType(), shape, 0));
+  }
 
   Scattered one, *height = &one, *width = &lines->back();
   if (rank == 3) {

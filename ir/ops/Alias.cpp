@@ -65,7 +65,8 @@ LogicalResult AsStridedOp::inferReturnTypes(MLIRContext *,
   bool isEmpty = llvm::is_contained(sizes, 0);
   bool fits = last >= 0 && (last < elements || isEmpty);
   for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
-    fits &= stride >= 0 && stride <= elements;
+    // PyTorch gives one element the sum of its dimensions' strides.
+    fits &= stride >= 0 && (stride <= elements || size <= 1);
     if (isEmpty)
       continue;
     if (fits && size > 1)
