@@ -122,6 +122,39 @@ TEST_F(MetricRows, T15_MetricsDoNotFollowFromTheBatch) {
   }
 }
 
+// A label that is no class counted as a wrong answer of --accuracy, which
+// the other metrics refused.
+TEST_F(MetricRows, T15_LabelsThatAreNoClassesAreRefused) {
+  trace("b", [](Trace &t) {
+    Tensor x = t.input("x", {4, 3});
+    Tensor labels = t.input("labels", {4}, DType::I64);
+    Tensor logits =
+        linear(x, t.parameter("w", {2, 3}, Init::uniform(-0.5, 0.5)));
+    t.output("logits", logits);
+    t.output("loss", crossEntropy(logits, labels, 255));
+  });
+  EXPECT_RAN(compile("b", "b.tdm", {}));
+  EXPECT_RAN(
+      run(TANDEM_RUN, plus({"train", "b.tdm", "--steps=0"}, evaluation())));
+  std::vector<int64_t> labels(kRows, 1);
+  labels[5] = 255;
+  write("labels.npy", io::test::arrayOf<int64_t>(DType::I64, {kRows}, labels));
+  for (const char *option : {"--accuracy", "--metric 'f1'"}) {
+    Words words = {"train",    "b.tdm",  "--steps=0",         "--eval",
+                   "x=@x.npy", "--eval", "labels=@labels.npy"};
+    bool isMetric = std::string_view(option).starts_with("--metric");
+    words.push_back(isMetric ? "--metric=f1:logits,labels"
+                             : "--accuracy=logits,labels");
+    Ended ended = run(TANDEM_RUN, words);
+    EXPECT_EQ(ended.code, 2) << ended.out;
+    EXPECT_NE(ended.err.find(std::string(option) +
+                             ": expected labels below 2 but element [5] of "
+                             "'labels' is 255\n"),
+              std::string::npos)
+        << ended.err;
+  }
+}
+
 TEST_F(MetricRows, T17_ANaNInARowNamesRowAndFile) {
   auto x = io::readNpy(path("x.npy"));
   ASSERT_TRUE(x);

@@ -35,11 +35,12 @@ Result<Accuracy> Accuracy::parse(std::string_view text) {
 
 Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
                        const std::optional<io::ArrayView> &labels) {
-  auto axis =
-      axisFor("--accuracy", logits, labels_, asked_, rows, batch, labels);
-  if (axis)
-    axis_ = *axis;
-  return std::move(axis).status();
+  const std::string option = "--accuracy";
+  auto axis = axisFor(option, logits, labels_, asked_, rows, batch, labels);
+  if (!axis)
+    return std::move(axis).status();
+  axis_ = *axis;
+  return checkClasses(option, labels_, *labels, logits.shape[size_t(axis_)]);
 }
 
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,

@@ -95,6 +95,19 @@ Result<int64_t> axisFor(const std::string &option, const Slot &output,
       ") but got " + runtime::describe(labels->dtype, labels->shape));
 }
 
+Status checkClasses(const std::string &option, const std::string &nameOfLabels,
+                    const io::ArrayView &labels, int64_t classes) {
+  auto count = int64_t(labels.bytes.size()) / artifact::byteSize(labels.dtype);
+  for (int64_t i = 0; i < count; ++i)
+    if (io::elementAsInteger(labels.dtype, labels.bytes.data(), i) >= classes)
+      return Status::usage(
+          option + ": expected labels below " + std::to_string(classes) +
+          " but element " + io::positionText(labels.shape, i) + " of '" +
+          nameOfLabels + "' is " +
+          io::integerText(labels.dtype, labels.bytes.data(), i));
+  return Status::success();
+}
+
 namespace {
 
 struct KindRow {
@@ -186,10 +199,6 @@ Result<Metric> Metric::parse(std::string_view text) {
 Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
   const std::string who = "--metric '" + name_ + "'";
   io::ArrayView labels = with_->view();
-  if (!io::isInteger(labels.dtype))
-    return Status::usage(who + ": expected '" + array_ +
-                         "' to be integers, numbers of classes, but got " +
-                         runtime::describe(labels.dtype, labels.shape));
   std::vector<int64_t> alone(output.shape.begin(), output.shape.end());
   if (!alone.empty())
     alone[0] = rows;
@@ -216,15 +225,7 @@ Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
                          std::to_string(most_));
   if (kind_ == Kind::F1 || kind_ == Kind::Iou)
     classes_.resize(size_t(classes));
-  auto count = int64_t(labels.bytes.size()) / artifact::byteSize(labels.dtype);
-  for (int64_t i = 0; i < count; ++i)
-    if (io::elementAsInteger(labels.dtype, labels.bytes.data(), i) >= classes)
-      return Status::usage(
-          who + ": expected labels below " + std::to_string(classes) +
-          " but element " + io::positionText(labels.shape, i) + " of '" +
-          array_ + "' is " +
-          io::integerText(labels.dtype, labels.bytes.data(), i));
-  return Status::success();
+  return checkClasses(who, array_, labels, classes);
 }
 
 /// Of numbers: as many as the output has, in its shape.

@@ -27,6 +27,11 @@ Result<int64_t> axisFor(const std::string &option, const artifact::Slot &output,
                         const std::string &asked, int64_t rows, int64_t batch,
                         const std::optional<io::ArrayView> &labels);
 
+/// Fails with Usage, in the name of `option`, where one of the integers
+/// `labels` is no class and counts nevertheless: negative ones do not.
+Status checkClasses(const std::string &option, const std::string &nameOfLabels,
+                    const io::ArrayView &labels, int64_t classes);
+
 /// Returns the index of the largest of the scores along `axis`, the lower one
 /// of equal ones, or -1 if one is NaN. `position` counts the elements of the
 /// tensor without that axis, in row-major order.
