@@ -126,6 +126,15 @@ TEST(Winograd, NarrowVectors) {
   check({{3, 32, 6, 9}, 32}, 128);
 }
 
+// Widened on their way into tiles; the sums are of f32, and rounded once.
+TEST(Winograd, ShortFloats) {
+  for (const char *element : {"bf16", "f16"}) {
+    check({{9, 32, 8, 8}, 160, {1, 1, 1, 1}, element});
+    check({{3, 48, 13, 9}, 48, {2, 0, 0, 1}, element});
+    check({{3, 32, 13, 9}, 32, {1, 1, 1, 1}, element}, 256);
+  }
+}
+
 TEST(Winograd, Epilogue) {
   checkKernel(kernelModule({"tensor<3x32x9x10xf32>", "tensor<48x32x3x3xf32>",
                             "tensor<48xf32>", "tensor<3x48x9x10xf32>"},
@@ -251,7 +260,7 @@ TEST(Winograd, Choice) {
   // Taps and strides that it is not for.
   EXPECT_FALSE(isChosen({{32, 64, 32, 32}, 64, {2, 2, 2, 2}, "f32", 5}));
   EXPECT_FALSE(isChosen({{32, 64, 32, 32}, 64, {1, 1, 1, 1}, "f64"}));
-  EXPECT_FALSE(isChosen({{32, 64, 32, 32}, 64, {1, 1, 1, 1}, "bf16"}));
+  EXPECT_TRUE(isChosen({{32, 64, 32, 32}, 64, {1, 1, 1, 1}, "bf16"}));
   // Planes that are no whole vectors; too few tiles for what the taps cost.
   EXPECT_FALSE(isChosen({{32, 3, 32, 32}, 64}));
   EXPECT_FALSE(isChosen({{1, 512, 4, 4}, 512}));

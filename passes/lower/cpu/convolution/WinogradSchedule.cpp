@@ -69,8 +69,8 @@ static std::string whyNot(Operation *op) {
   if (c.groups != 1 && !isa<Conv2dFilterGradOp>(op))
     return "expected one group but got " + std::to_string(c.groups);
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
-  if (!element.isF32())
-    return "expected elements of f32 but got " + textOf(element);
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return "expected elements of f32, bf16 or f16 but got " + textOf(element);
   if (!allowsWinograd(op))
     return "expected a target that allows it but got --winograd=no";
   return "";
@@ -175,7 +175,7 @@ Fit Schedule::fit(Operation *op, const CpuModel &target, Schedule &s) {
     return Fit::impossible(reason);
   Shape shape = Shape::of(op);
   const Grid &grid = shape.grid;
-  s.lanes = target.lanes(getElementTypeOrSelf(op->getResult(0).getType()));
+  s.lanes = target.lanes(Float32Type::get(op->getContext()));
   if (shape.planes % s.lanes != 0 || shape.results % s.lanes != 0)
     return Fit::impossible("expected multiples of " + Twine(s.lanes) +
                            " planes but got " + Twine(shape.planes) +

@@ -139,8 +139,10 @@ Code::Values winograd::loadTransposed(Code &code, Value memref, Value position,
       mask = code.firstLanes(code.index(count - begin), lanes);
     Code::Values rows;
     for (int64_t lane = 0; lane < lanes; ++lane)
-      rows.push_back(code.load(
-          memref, code.add(position, lane * stride + begin), lanes, mask));
+      rows.push_back(code.widen(
+          code.load(memref, code.add(position, lane * stride + begin), lanes,
+                    mask),
+          code.b.getF32Type()));
     Code::Values columns = code.transpose(rows);
     columns.truncate(std::min(lanes, count - begin));
     llvm::append_range(result, columns);
