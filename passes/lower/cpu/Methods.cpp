@@ -34,7 +34,7 @@ static constexpr ScheduleRound ofPixels[] = {rounds::blocksAndPlanes};
 static constexpr ScheduleRound ofAttention[] = {rounds::ownRows};
 
 static constexpr AnchorMethod products[] = {
-    // A processor's own tiles, wherever the types allow it.
+    // A processor's own products of bf16, wherever the types allow it.
     {"tiles", "tiles of bf16 that the processor multiplies", fitTileProduct,
      emitTileProduct, secondsOfTileProduct, scratchOfTileProduct,
      cutTileProduct, ofMatrixTiles},

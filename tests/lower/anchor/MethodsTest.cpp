@@ -102,10 +102,10 @@ TEST(Methods, ReasonsAgainstConvolutions) {
   std::fill_n(strided.stride, 2, 2);
   EXPECT_EQ(against(of(strided), "winograd"),
             "expected strides of 1x1 but got 2x2");
-  Convolution half = images(16, 16, 16, 3);
-  half.element = "bf16";
-  EXPECT_EQ(against(of(half), "winograd"),
-            "expected elements of f32 but got bf16");
+  Convolution twice = images(16, 16, 16, 3);
+  twice.element = "f64";
+  EXPECT_EQ(against(of(twice), "winograd"),
+            "expected elements of f32, bf16 or f16 but got f64");
   // Few planes do not pay for the transforms.
   Convolution few = images(16, 5, 16, 3);
   few.batch = 1;
@@ -140,8 +140,14 @@ TEST(Methods, RowsOfProducts) {
   Product narrow{{}, 40, 96, 64};
   narrow.element = "bf16";
   EXPECT_EQ(against(explained(productKernel(narrow)), "tiles"),
-            "expected a processor with tiles of bf16 ('amx-bf16') but got one "
-            "without");
+            "expected a processor with tiles of bf16 ('amx-bf16'), or with "
+            "products of its pairs ('avx512bf16'), but got one without");
+  constexpr const char *ofPairs = R"(#tandem.target<cpu {vector_bits = 512 : i64,
+      features = ["avx512bf16", "avx512bw", "avx512f"]}>)";
+  EXPECT_EQ(chosen(explained(productKernel(narrow), ofPairs)), "tiles");
+  narrow.M = 7;
+  EXPECT_EQ(against(explained(productKernel(narrow), ofPairs), "tiles"),
+            "expected at least 8 rows and columns but got 7 and 96");
   EXPECT_EQ(chosen(explained(productKernel(narrow),
                              R"(#tandem.target<cpu {vector_bits = 512 : i64,
                                  features = ["amx-bf16", "amx-tile",

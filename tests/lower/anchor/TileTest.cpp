@@ -1,4 +1,8 @@
 //===- TileTest.cpp - products of bf16 by matrix tiles --------------------===//
+//
+// By those of a processor, and by vectors of pairs where there are none.
+//
+//===----------------------------------------------------------------------===//
 #include "tests/lower/anchor/ScheduleCheck.h"
 
 #include "runtime/device/CpuFeatures.h"
@@ -24,12 +28,25 @@ std::string tensor(std::vector<int64_t> shape, int64_t rows, int64_t columns,
   return text + "bf16>";
 }
 
-/// The module around a kernel, for a processor with tiles.
+/// What a module is compiled for.
+struct Processor {
+  const char *name, *arch;
+  std::vector<std::string> features;
+};
+
+const Processor processors[] = {
+    {"Own", "sapphirerapids", {"amx-bf16", "amx-tile", "avx512bf16", "avx512bw"}},
+    {"OfVectors", "cooperlake", {"avx512bf16", "avx512bw"}}};
+const Processor *processor = processors; ///< of the test that runs
+
+/// The module around a kernel, for that processor.
 std::string withTiles(const std::string &function) {
-  return "module attributes {tandem.target = #tandem.target<cpu {arch = "
-         "\"sapphirerapids\", features = [\"amx-bf16\", \"amx-tile\", "
-         "\"avx512bf16\", \"avx512bw\", \"avx512f\", \"f16c\"]}>} {\n" +
-         function + "}\n";
+  std::string features = "\"avx512f\", \"f16c\"";
+  for (const std::string &feature : processor->features)
+    features = "\"" + feature + "\", " + features;
+  return "module attributes {tandem.target = #tandem.target<cpu {arch = \"" +
+         std::string(processor->arch) + "\", features = [" + features +
+         "], vector_bits = 512 : i64}>} {\n" + function + "}\n";
 }
 
 std::string product(const Product &p) {
@@ -45,14 +62,16 @@ std::string product(const Product &p) {
                                     "\ntandem.yield %y : " + y));
 }
 
-class Tiles : public ::testing::Test {
+class Tiles : public ::testing::TestWithParam<const Processor *> {
 protected:
   void SetUp() override {
-    if (!tandem::runtime::missingCpuFeatures(
-             {"amx-tile", "amx-bf16", "avx512bf16", "avx512bw"})
-             .empty())
-      GTEST_SKIP() << "this processor has no tiles of bf16";
+    processor = GetParam();
+    if (auto missing =
+            tandem::runtime::missingCpuFeatures(processor->features);
+        !missing.empty())
+      GTEST_SKIP() << "this processor has no '" << missing.front() << "'";
   }
+  bool hasOwn() const { return processor == processors; }
   static void check(const Product &p) {
     checkKernel(product(p), {static_cast<double>(p.K)});
   }
@@ -64,13 +83,13 @@ protected:
 };
 
 /// A long k in several panels, and few rows, whose product is turned.
-TEST_F(Tiles, SchedulesHaveTheSameBits) {
+TEST_P(Tiles, SchedulesHaveTheSameBits) {
   checkBits(product({{}, 300, 500, 100}), {100});
   checkBits(product({{2}, 100, 90, 5000, true}), {5000});
   checkBits(product({{}, 9, 300, 256, false, true}), {256});
 }
 
-TEST_F(Tiles, Shapes) {
+TEST_P(Tiles, Shapes) {
   const int64_t shapes[][3] = {
       {32, 32, 32},  {64, 64, 64},  {1, 1, 1},     {1, 17, 3},     {16, 16, 33},
       {31, 100, 19}, {130, 10, 33}, {97, 65, 50},  {2, 200, 65},   {200, 2, 31},
@@ -79,7 +98,7 @@ TEST_F(Tiles, Shapes) {
     checkAll({{}, M, N, K});
 }
 
-TEST_F(Tiles, FewRows) {
+TEST_P(Tiles, FewRows) {
   // Of which the right factor's transpose by the left one's is made, where the
   // right factor lies along k in whole tiles; and some where it does not.
   for (int64_t rows : {1, 5, 8, 16, 17}) {
@@ -120,7 +139,7 @@ std::vector<uint8_t> bytesOf(const Product &p,
   return kernel.outputs(factors, kernel.work).front();
 }
 
-TEST_F(Tiles, BitsDoNotDependOnTheForm) {
+TEST_P(Tiles, BitsDoNotDependOnTheForm) {
   for (int64_t K : {96, 200, 1440, 2560}) {
     Product whole = {{}, 40, 128, K};
     JitKernel kernel(product(whole));
@@ -130,16 +149,17 @@ TEST_F(Tiles, BitsDoNotDependOnTheForm) {
       for (bool tr : {false, true})
         EXPECT_EQ(bytesOf({{}, 40, 128, K, tl, tr}, factors), expected);
     // Its first rows alone, where the product is turned.
-    JitKernel few(product({{}, 4, 128, K}));
+    int64_t first = hasOwn() ? 4 : 9;
+    JitKernel few(product({{}, first, 128, K}));
     tandem::reference::Array rows(few.inputTypes[0]);
     std::copy_n(factors[0].data.begin(), rows.size(), rows.data.begin());
-    expected.resize(4 * 128 * 2);
-    EXPECT_EQ(bytesOf({{}, 4, 128, K, false, true}, {rows, factors[1]}),
+    expected.resize(first * 128 * 2);
+    EXPECT_EQ(bytesOf({{}, first, 128, K, false, true}, {rows, factors[1]}),
               expected);
   }
 }
 
-TEST_F(Tiles, ManyParts) {
+TEST_P(Tiles, ManyParts) {
   // Sums that rest between parts of k, and panels that are packed in parts.
   checkAll({{}, 40, 70, 1500});
   checkAll({{}, 200, 330, 2051});
@@ -147,20 +167,20 @@ TEST_F(Tiles, ManyParts) {
   checkAll({{}, 3, 20, 2500});
 }
 
-TEST_F(Tiles, ManyItems) {
+TEST_P(Tiles, ManyItems) {
   checkAll({{}, 600, 40, 96});
   checkAll({{}, 300, 1100, 64});
   checkAll({{}, 1030, 300, 40});
 }
 
-TEST_F(Tiles, Batches) {
+TEST_P(Tiles, Batches) {
   checkAll({{3}, 12, 12, 16});
   checkAll({{2, 3}, 33, 40, 24});
   checkAll({{5, 1, 2}, 1, 1, 7});
   checkAll({{4}, 64, 64, 64});
 }
 
-TEST_F(Tiles, Ends) {
+TEST_P(Tiles, Ends) {
   checkKernel(
       withTiles(kernelModule({"tensor<45x96xbf16>", "tensor<96x70xbf16>",
                               "tensor<70xf32>", "tensor<45x70xf32>"},
@@ -192,7 +212,7 @@ TEST_F(Tiles, Ends) {
   }
 }
 
-TEST_F(Tiles, ViewsAround) {
+TEST_P(Tiles, ViewsAround) {
   // Heads out of and back into rows, as attention does.
   checkKernel(
       withTiles(kernelModule({"tensor<2x10x3x32xbf16>", "tensor<2x10x96xbf16>"},
@@ -225,5 +245,11 @@ TEST_F(Tiles, ViewsAround) {
                 {9});
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, Tiles,
+                         ::testing::Values(processors, processors + 1),
+                         [](const auto &info) {
+                           return std::string(info.param->name);
+                         });
 
 } // namespace

@@ -15,6 +15,11 @@ bool lower::cpu::hasTiles(Operation *op) {
          CpuModel::of(op).bits >= 512;
 }
 
+bool lower::cpu::hasPairs(Operation *op) {
+  return hasFeature(op, "avx512bf16") && hasFeature(op, "avx512bw") &&
+         CpuModel::of(op).bits >= 512;
+}
+
 Value TileCode::call(Type type, StringRef intrinsic,
                      ValueRange operands) const {
   StringAttr name = b.getStringAttr(intrinsic);
@@ -60,26 +65,87 @@ static Type tileType(OpBuilder &b) {
   return LLVM::LLVMX86AMXType::get(b.getContext());
 }
 
-Value TileCode::zeros() const {
-  return call(tileType(b), "llvm.x86.tilezero.internal",
-              {half(lines), half(rowBytes)});
+VectorType TileCode::sumsType() const {
+  return VectorType::get({lines}, b.getF32Type());
 }
 
-Value TileCode::load(const TileAddress &place, bool isStreamed) const {
+Value TileCode::row(const TileAddress &place, int64_t number,
+                    int64_t bytes) const {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  };
+  Value at = b.createOrFold<arith::MulIOp>(loc, place.stride, constant(number));
+  if (bytes != 0)
+    at = b.createOrFold<arith::AddIOp>(loc, at, constant(bytes));
+  return LLVM::GEPOp::create(b, loc, place.pointer.getType(), b.getI8Type(),
+                             place.pointer, ArrayRef<LLVM::GEPArg>{at});
+}
+
+TileCode::Tile TileCode::zeros() const {
+  if (isOwn)
+    return {call(tileType(b), "llvm.x86.tilezero.internal",
+                 {half(lines), half(rowBytes)})};
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(sumsType()));
+  return Tile(lines, zero);
+}
+
+Value TileCode::loadFactor(const TileAddress &place, bool isStreamed) const {
   return call(tileType(b),
               isStreamed ? "llvm.x86.tileloaddt164.internal"
                          : "llvm.x86.tileloadd64.internal",
               {half(lines), half(rowBytes), place.pointer, place.stride});
 }
 
-void TileCode::store(Value tile, const TileAddress &place) const {
-  call({}, "llvm.x86.tilestored64.internal",
-       {half(lines), half(rowBytes), place.pointer, place.stride, tile});
+/// Nothing is known of where vectors begin but that elements do.
+static constexpr unsigned kAlignment = 4;
+
+TileCode::Tile TileCode::load(const TileAddress &place) const {
+  if (isOwn)
+    return {loadFactor(place)};
+  Tile rows;
+  for (int64_t i = 0; i < lines; ++i)
+    rows.push_back(LLVM::LoadOp::create(b, loc, sumsType(), row(place, i),
+                                        kAlignment));
+  return rows;
+}
+
+void TileCode::store(ValueRange tile, const TileAddress &place) const {
+  if (isOwn) {
+    call({}, "llvm.x86.tilestored64.internal",
+         {half(lines), half(rowBytes), place.pointer, place.stride,
+          tile.front()});
+    return;
+  }
+  for (auto [i, vector] : llvm::enumerate(tile))
+    LLVM::StoreOp::create(b, loc, vector, row(place, static_cast<int64_t>(i)),
+                          kAlignment);
 }
 
 Value TileCode::multiplyAdd(Value left, Value right, Value sums) const {
   return call(tileType(b), "llvm.x86.tdpbf16ps.internal",
               {half(lines), half(rowBytes), half(rowBytes), sums, left, right});
+}
+
+TileCode::Tile TileCode::multiplyAdd(const TileAddress &left,
+                                     const TileAddress &right, int64_t count,
+                                     ValueRange sums) const {
+  auto pairs = VectorType::get({terms}, b.getBF16Type());
+  auto words = VectorType::get({lines}, b.getI32Type());
+  Tile rows(sums);
+  for (int64_t pair = 0; pair < count; ++pair) {
+    Value ofRight = LLVM::LoadOp::create(b, loc, pairs, row(right, pair),
+                                         kAlignment);
+    for (int64_t i = 0; i < lines; ++i) {
+      Value word = LLVM::LoadOp::create(
+          b, loc, b.getI32Type(), row(left, i, pair * pairBytes), kAlignment);
+      Value ofLeft = vector::BitCastOp::create(
+          b, loc, pairs, vector::BroadcastOp::create(b, loc, words, word));
+      rows[i] = call(sumsType(), "llvm.x86.avx512bf16.dpbf16ps.512",
+                     {rows[i], ofLeft, ofRight});
+    }
+  }
+  return rows;
 }
 
 Value TileCode::narrow(Value vector) const {

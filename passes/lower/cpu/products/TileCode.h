@@ -9,6 +9,10 @@
 // and configures these where the function begins; with a second shape it would
 // do so again and again. What is missing at the edges is zeros.
 //
+// Where there are none, but an instruction that adds the products of 16 pairs to
+// 16 sums, a tile of sums is 16 vectors, one for each of its rows: a row of the
+// right tile is multiplied by the pair of each row of the left one.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
 #define TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
@@ -19,8 +23,10 @@ namespace tandem::lower::cpu {
 
 using namespace lower;
 
-/// Whether the target of the module around `op` has tiles for bf16.
+/// Whether the target of the module around `op` has tiles for bf16; and whether
+/// it has products of pairs of bf16.
 bool hasTiles(mlir::Operation *op);
+bool hasPairs(mlir::Operation *op);
 
 /// Where tiles are read: row r at `pointer` + r * `stride`.
 struct TileAddress {
@@ -37,8 +43,16 @@ public:
   static constexpr int64_t rowBytes = 64; ///< of a tile
   static constexpr int64_t elements = lines * terms; ///< of a tile of bf16
   static constexpr int64_t registers = 8;
+  static constexpr int64_t pairBytes = 4;
 
-  explicit TileCode(Code &code) : b(code.b), loc(code.loc) {}
+  /// Values of a tile of sums: itself, or its rows.
+  using Tile = llvm::SmallVector<Value>;
+
+  /// Of the processor's own tiles, or else of vectors.
+  TileCode(Code &code, bool isOwn)
+      : b(code.b), loc(code.loc), isOwn(isOwn) {}
+
+  int64_t values() const { return isOwn ? 1 : lines; }
 
   /// Element `position` of a memref of one dimension, without an offset.
   Value pointer(Value memref, Value position) const;
@@ -47,12 +61,19 @@ public:
   /// An index as an i64.
   Value number(Value index) const;
 
-  Value zeros() const;
-  /// A tile; of `isStreamed` the caches near the core keep nothing.
-  Value load(const TileAddress &place, bool isStreamed = false) const;
-  void store(Value tile, const TileAddress &place) const;
+  Tile zeros() const;
+  /// A tile of sums.
+  Tile load(const TileAddress &place) const;
+  void store(mlir::ValueRange tile, const TileAddress &place) const;
+  /// A factor of the processor's own tiles; of `isStreamed` the caches near the
+  /// core keep nothing.
+  Value loadFactor(const TileAddress &place, bool isStreamed = false) const;
   /// The sums with the products of a left and a right factor added to them.
   Value multiplyAdd(Value left, Value right, Value sums) const;
+  /// The same of a tile of vectors, along `count` pairs of k from the first on
+  /// of the factors at these places.
+  Tile multiplyAdd(const TileAddress &left, const TileAddress &right,
+                   int64_t count, mlir::ValueRange sums) const;
 
   /// 16 numbers of f32 as bf16, rounded to nearest, ties to even. Subnormal
   /// ones become 0, as they do in sums of tiles.
@@ -62,9 +83,13 @@ private:
   Value call(mlir::Type type, llvm::StringRef intrinsic,
              mlir::ValueRange operands) const;
   Value half(int64_t value) const; ///< i16
+  /// Where a row begins, and `bytes` behind that.
+  Value row(const TileAddress &place, int64_t number, int64_t bytes = 0) const;
+  mlir::VectorType sumsType() const;
 
   mlir::OpBuilder &b;
   mlir::Location loc;
+  bool isOwn;
 };
 
 } // namespace tandem::lower::cpu

@@ -48,7 +48,7 @@ bool TileFactor::isInPlace(int64_t lines) const {
 }
 
 TileAddress TileFactor::inPlace(Value atLine, Value atTerm) const {
-  TileCode tiles(code);
+  TileCode tiles(code, hasTiles(kernel.anchor));
   return {tiles.pointer(operand.memref, position(atLine, atTerm)),
           tiles.number(code.index(2 * stride(line)))};
 }

@@ -14,6 +14,9 @@ using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
+/// What tiles, or vectors of pairs, do beyond what the model counts on.
+static double fasterBy(bool hasOwn) { return hasOwn ? 16 : 2; }
+
 namespace {
 class TileProduct {
 public:
@@ -47,6 +50,10 @@ private:
   TileAddress sumsTile(Value row, int64_t tileRow, int64_t tileColumn);
   Code::Values multiply(Value m, Value panel, const Range &range,
                         Code::Values sums);
+  Code::Values multiplyOwn(Value m, Value panel, Value step,
+                           Code::Values block);
+  Code::Values multiplyPairs(Value m, Value panel, Value step,
+                             Code::Values block);
   void finishBlock(Value m, Value firstRow, Value column);
   void storeRow(Value row, Value sumsRow, Value column, int64_t columns);
   void forEachRange(const Range &whole, int64_t step, int64_t size,
@@ -64,6 +71,7 @@ private:
 
   AnchorKernel &kernel;
   Code &code;
+  bool hasOwn; ///< the processor has tiles, or else vectors of pairs
   TileCode tiles;
   SmallVector<int64_t> sizes;
   bool isTurned;
@@ -87,8 +95,9 @@ private:
 TileProduct::TileProduct(AnchorKernel &kernel,
                          ArrayRef<ArrayRef<AffineExpr>> factors,
                          ArrayRef<int64_t> sizes, bool isTurned)
-    : kernel(kernel), code(kernel.code), tiles(kernel.code), sizes(sizes),
-      isTurned(isTurned), m(sizes.size() - (isTurned ? 2 : 3)),
+    : kernel(kernel), code(kernel.code), hasOwn(hasTiles(kernel.anchor)),
+      tiles(kernel.code, hasOwn), sizes(sizes), isTurned(isTurned),
+      m(sizes.size() - (isTurned ? 2 : 3)),
       n(sizes.size() - (isTurned ? 3 : 2)), k(sizes.size() - 1), M(sizes[m]),
       N(sizes[n]), K(sizes[k]), steps(divideCeil(K, TileCode::terms)),
       left(kernel, isTurned, TileFactor::Left, factors[isTurned], sizes, m, k),
@@ -105,9 +114,11 @@ TileProduct::TileProduct(AnchorKernel &kernel,
       turned.set(ScheduleKey::Columns, asked[columnsOfItem()]);
     asked = turned;
   }
-  s = scheduleTiles(M, N, K, batches, false, asked);
+  TileSchedule::Block block =
+      hasOwn ? TileSchedule::blockOf(M, N) : TileSchedule::Block();
+  s = scheduleTiles(M, N, K, batches, block, false, asked);
   if (left.isInPlace(s.height()))
-    s = scheduleTiles(M, N, K, batches, true, asked);
+    s = scheduleTiles(M, N, K, batches, block, true, asked);
   panels = divideCeil(N, s.width());
   manyPanels = s.panelSteps < steps;
   manyParts = s.part < steps;
@@ -244,24 +255,45 @@ TileAddress TileProduct::sumsTile(Value row, int64_t tileRow,
 
 Code::Values TileProduct::multiply(Value m, Value panel, const Range &range,
                                    Code::Values sums) {
+  return code.loop(range.from, range.to, 1, sums,
+                   [&](Value step, ValueRange carried) {
+                     return hasOwn ? multiplyOwn(m, panel, step, carried)
+                                   : multiplyPairs(m, panel, step, carried);
+                   });
+}
+
+Code::Values TileProduct::multiplyOwn(Value m, Value panel, Value step,
+                                      Code::Values block) {
+  Code::Values rows, columns;
+  // Rows pass by once for each panel, which is to stay.
+  auto loadRow = [&](int64_t i) {
+    rows.push_back(
+        tiles.loadFactor(leftTile(m, i, step), /*isStreamed=*/true));
+  };
+  loadRow(0);
+  for (int64_t j = 0; j < s.columns; ++j)
+    columns.push_back(tiles.loadFactor(rightTile(panel, j, step)));
+  for (int64_t i = 1; i < s.rows; ++i)
+    loadRow(i);
+  for (int64_t i = 0; i < s.rows; ++i)
+    for (int64_t j = 0; j < s.columns; ++j) {
+      Value &sum = block[i * s.columns + j];
+      sum = tiles.multiplyAdd(rows[i], columns[j], sum);
+    }
+  return block;
+}
+
+Code::Values TileProduct::multiplyPairs(Value m, Value panel, Value step,
+                                        Code::Values block) {
+  constexpr int64_t atOnce = 4; // of 16 pairs: 64 multiplications
+  TileAddress left = leftTile(m, 0, step), right = rightTile(panel, 0, step);
   return code.loop(
-      range.from, range.to, 1, sums, [&](Value step, ValueRange carried) {
-        Code::Values block(carried), rows, columns;
-        // Rows pass by once for each panel, which is to stay.
-        auto loadRow = [&](int64_t i) {
-          rows.push_back(tiles.load(leftTile(m, i, step), /*isStreamed=*/true));
-        };
-        loadRow(0);
-        for (int64_t j = 0; j < s.columns; ++j)
-          columns.push_back(tiles.load(rightTile(panel, j, step)));
-        for (int64_t i = 1; i < s.rows; ++i)
-          loadRow(i);
-        for (int64_t i = 0; i < s.rows; ++i)
-          for (int64_t j = 0; j < s.columns; ++j) {
-            Value &sum = block[i * s.columns + j];
-            sum = tiles.multiplyAdd(rows[i], columns[j], sum);
-          }
-        return block;
+      code.index(0), code.index(TileCode::terms / 2), atOnce, block,
+      [&](Value pair, ValueRange carried) {
+        TileAddress a = left, b = right;
+        a.pointer = tiles.after(a.pointer, code.mul(pair, TileCode::pairBytes));
+        b.pointer = tiles.after(b.pointer, code.mul(pair, TileCode::rowBytes));
+        return tiles.multiplyAdd(a, b, atOnce, carried);
       });
 }
 
@@ -280,22 +312,23 @@ void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
       for (int64_t j = 0; j < s.columns; ++j)
         body(i * s.columns + j, sumsTile(row, i, j));
   };
-  Code::Values block(s.rows * s.columns);
+  Code::Values block;
   Value none = tiles.number(code.index(0));
   Value zero = manyParts ? tiles.pointer(zeroRow, code.index(0)) : Value();
-  forEach([&](int64_t tile, TileAddress place) {
+  forEach([&](int64_t, TileAddress place) {
     if (!manyParts) {
-      block[tile] = tiles.zeros();
+      llvm::append_range(block, tiles.zeros());
       return;
     }
     // A row of zeros, again and again.
     place.pointer = code.select(range.isFirst, zero, place.pointer);
     place.stride = code.select(range.isFirst, none, place.stride);
-    block[tile] = tiles.load(place);
+    llvm::append_range(block, tiles.load(place));
   });
   block = multiply(m, panel, range, block);
   forEach([&](int64_t tile, const TileAddress &place) {
-    tiles.store(block[tile], place);
+    int64_t values = tiles.values();
+    tiles.store(ValueRange(block).slice(tile * values, values), place);
   });
   code.when(range.isLast,
             [&] { finishBlock(m, row, firstOf(panel, s.width())); });
@@ -361,13 +394,14 @@ Work TileProduct::emit() {
   work.items = product(batch) * groups() * mBlocks();
   double columns = std::min(s.group * s.width(), N);
   double rows = std::min(s.mBlock, M);
-  // What the model of grains counts on, times what tiles do beyond that.
-  constexpr double faster = 16;
-  work.grain = grainFor(work.items, 2 * rows * columns * K / faster,
+  work.grain = grainFor(work.items, 2 * rows * columns * K / fasterBy(hasOwn),
                         2 * (columns * K + rows * K + rows * columns));
   work.scratchBytes = kernel.scratch.bytes();
   return work;
 }
+
+/// Of fewer lines most of a vector's tile is multiplied for nothing.
+static constexpr int64_t kLeastLines = TileCode::lines / 2;
 
 Fit lower::cpu::fitTileProduct(AnchorKernel &kernel) {
   Operation *anchor = kernel.anchor;
@@ -376,11 +410,19 @@ Fit lower::cpu::fitTileProduct(AnchorKernel &kernel) {
         !type.isBF16())
       return Fit::impossible("expected factors of bf16 but got " +
                              textOf(type));
-  if (!hasTiles(anchor))
+  bool hasOwn = hasTiles(anchor);
+  if (!hasOwn && !hasPairs(anchor))
     return Fit::impossible("expected a processor with tiles of bf16 "
-                           "('amx-bf16') but got one without");
-  if (MatmulIndex::of(anchor).isEmpty())
+                           "('amx-bf16'), or with products of its pairs "
+                           "('avx512bf16'), but got one without");
+  auto index = MatmulIndex::of(anchor);
+  if (index.isEmpty())
     return Fit::impossible("expected elements but got none");
+  int64_t rows = index.sizes[index.m], columns = index.sizes[index.n];
+  if (!hasOwn && std::min(rows, columns) < kLeastLines)
+    return Fit::slower("expected at least " + llvm::Twine(kLeastLines) +
+                       " rows and columns but got " + llvm::Twine(rows) +
+                       " and " + llvm::Twine(columns));
   return Fit::good();
 }
 
@@ -390,13 +432,12 @@ double lower::cpu::secondsOfTileProduct(AnchorKernel &kernel) {
   auto whole = [&](unsigned dim, int64_t unit) {
     return static_cast<double>(llvm::alignTo(index.sizes[dim], unit));
   };
-  // What the model of grains counts on.
-  constexpr double faster = 16;
   return secondsOf(kernel.kernel, kernel.anchor,
                    product(index.batchSizes()) *
                        whole(index.m, TileCode::lines) *
                        whole(index.n, TileCode::lines) *
-                       whole(index.k, TileCode::terms) / faster,
+                       whole(index.k, TileCode::terms) /
+                       fasterBy(hasTiles(kernel.anchor)),
                    /*narrow=*/true);
 }
 

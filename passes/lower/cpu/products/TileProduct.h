@@ -1,6 +1,7 @@
 //===- TileProduct.h - matrix products of bf16 by tiles -------------------===//
 //
-// Products of bf16 with sums in f32 on processors that have tiles (TileCode.h).
+// Products of bf16 with sums in f32 on processors that have tiles (TileCode.h),
+// or an instruction for pairs, with which a block of sums is one tile.
 // The item of work is a block of rows times a group of panels of columns: the
 // panels' tiles are packed into scratch, so are those of the rows where they
 // cannot be read in place, and blocks of 2 x 2 tiles of sums run along k. A sum
@@ -21,7 +22,14 @@ using namespace lower;
 
 /// How a product of tiles is cut.
 struct TileSchedule {
-  int64_t rows = 2, columns = 2; ///< of a block of sums, in tiles
+  /// A block of sums, in tiles.
+  struct Block {
+    int64_t rows = 1, columns = 1;
+  };
+  /// That of a processor's own tiles.
+  static Block blockOf(int64_t M, int64_t N);
+
+  int64_t rows = 2, columns = 2; ///< of a block of sums
   /// Steps of 32 k that a block is summed over at one time, while a panel's
   /// tiles stay in the first-level cache; and that are packed at one time.
   int64_t part = 0, panelSteps = 0;
@@ -37,7 +45,8 @@ struct TileSchedule {
 /// Chooses the schedule of one of `batches` equal products, [M, K] by [K, N],
 /// with items of what is asked for.
 TileSchedule scheduleTiles(int64_t M, int64_t N, int64_t K, int64_t batches,
-                           bool leftIsInPlace, const ScheduleOverride &asked);
+                           TileSchedule::Block block, bool leftIsInPlace,
+                           const ScheduleOverride &asked);
 
 /// The row of this method (Methods.cpp).
 Fit fitTileProduct(AnchorKernel &kernel);

@@ -14,16 +14,24 @@ using llvm::divideCeil;
 int64_t TileSchedule::height() const { return rows * TileCode::lines; }
 int64_t TileSchedule::width() const { return columns * TileCode::lines; }
 
-TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
-                                       int64_t batches, bool leftIsInPlace,
-                                       const ScheduleOverride &asked) {
-  // Of 8 registers, 4 hold sums, and at most 4 factors: each of 2 x 2 is used
-  // twice. Sums that nobody asks for are not made.
-  TileSchedule s;
+// Of 8 registers, 4 hold sums, and at most 4 factors: each of 2 x 2 is used
+// twice. Sums that nobody asks for are not made.
+TileSchedule::Block TileSchedule::blockOf(int64_t M, int64_t N) {
   int64_t down = divideCeil(M, TileCode::lines);
   int64_t across = divideCeil(N, TileCode::lines);
-  s.rows = down == 1 ? 1 : across == 1 ? std::min<int64_t>(down, 4) : 2;
-  s.columns = across == 1 ? 1 : down == 1 ? std::min<int64_t>(across, 4) : 2;
+  return {down == 1 ? 1 : across == 1 ? std::min<int64_t>(down, 4) : 2,
+          across == 1 ? 1 : down == 1 ? std::min<int64_t>(across, 4) : 2};
+}
+
+TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,
+                                       int64_t batches,
+                                       TileSchedule::Block ofSums,
+                                       bool leftIsInPlace,
+                                       const ScheduleOverride &asked) {
+  TileSchedule s;
+  int64_t across = divideCeil(N, TileCode::lines);
+  s.rows = ofSums.rows;
+  s.columns = ofSums.columns;
   s.packsLeft = !leftIsInPlace;
 
   // While the rows' tiles pass by, a panel stays in the first-level cache, and
