@@ -8,6 +8,7 @@
 #include "ir/PartitionMarks.h"
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
+#include "ir/RowPadding.h"
 #include "ir/Signature.h"
 #include "ir/Tags.h"
 
@@ -277,6 +278,8 @@ TandemDialect::verifyOperationAttribute(Operation *op,
     return verifyFloatType(op, attribute);
   if (name == kParallelAttr || name == kShardAttr)
     return verifyParallelPlan(op, attribute);
+  if (name == kRowPaddingAttr)
+    return verifyRowPadding(op, attribute);
   if (isTag(name))
     return verifyTag(op, attribute);
   if (isPartitionMark(name))

@@ -7,6 +7,7 @@
 #include "ir/PartitionMarks.h"
 #include "ir/Pipeline.h"
 #include "ir/Report.h"
+#include "ir/RowPadding.h"
 #include "ir/Sharding.h"
 #include "ir/Tags.h"
 #include "ir/UpdateAttributes.h"
@@ -60,6 +61,7 @@ static constexpr OfDialect ofDialect[] = {
     {kComputeTypeAttr, AttributePlace::Op},
     {kFirstOrderAttr, AttributePlace::Op},
     {kPartOfAttr, AttributePlace::Op},
+    {kRowPaddingAttr, AttributePlace::Op},
     {kStreamAttr, AttributePlace::Op},
     {kSaveAttr, AttributePlace::Op},
     {kRecomputeAttr, AttributePlace::Op},

@@ -90,15 +90,14 @@ bool InPlaceSearch::isReadWhereWritten(const LoopNest &nest,
   // Loops of a later level would read what this one has overwritten.
   if (root.isPartial || (root.isFull && root.level != nest.levels))
     return false;
-  auto position = [&](ArrayRef<AffineExpr> index, Value value) {
-    return simplifyIndex(
-        linearize(index, typeOf(value).getShape(), kernel.getContext()),
-        nest.sizes);
+  auto position = [&](ArrayRef<AffineExpr> index, ArrayRef<int64_t> shape) {
+    return simplifyIndex(linearize(index, shape, kernel.getContext()),
+                         nest.sizes);
   };
-  AffineExpr own = position(root.index, root.value);
+  AffineExpr own = position(root.index, root.stored);
   return llvm::all_of(nest.reads, [&](const LoopNest::Access &read) {
     return read.value != argument ||
-           (position(read.place.index, argument) == own &&
+           (position(read.place.index, typeOf(argument).getShape()) == own &&
             read.place.guards.empty());
   });
 }

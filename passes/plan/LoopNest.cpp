@@ -4,6 +4,7 @@
 #include "passes/plan/LoopSpaces.h"
 #include "passes/target/Target.h"
 
+#include "ir/RowPadding.h"
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -223,7 +224,7 @@ bool NestSearch::addPartial(Value result, int64_t parts) {
     return false;
   nest->partials.push_back(
       {op, level, Exprs(place.index.begin(), place.index.end())});
-  nest->roots.push_back({result, /*isFull=*/false, level, {}, true});
+  nest->roots.push_back({result, /*isFull=*/false, level, {}, true, {}});
   return true;
 }
 
@@ -290,7 +291,8 @@ bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
   reducedPosition = position(newIndex, false, true);
   fullPosition = position(newIndex, true, true);
   int64_t kept = nest->keptSize(), full = kept * nest->reducedSize();
-  for (Value result : results) {
+  for (Value yielded : results) {
+    Value result = withoutRowPadding(yielded);
     if (int64_t parts = partsOf(result)) {
       if (!addPartial(result, parts))
         return false;
@@ -308,8 +310,10 @@ bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
     unsigned level = 0;
     if (!walk(result, place, level))
       return false;
-    nest->roots.push_back(
-        {result, isFull, level, Exprs(place.index.begin(), place.index.end())});
+    nest->roots.push_back({result, isFull, level,
+                           Exprs(place.index.begin(), place.index.end()),
+                           /*isPartial=*/false,
+                           SmallVector<int64_t>(typeOf(yielded).getShape())});
   }
   sortReductions();
   return true;
@@ -317,9 +321,12 @@ bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
 
 Exprs NestSearch::positions(const LoopNest &nest) {
   Exprs result(others);
+  auto addPosition = [&](ArrayRef<AffineExpr> index, ArrayRef<int64_t> shape) {
+    result.push_back(
+        simplifyIndex(linearize(index, shape, context), nest.sizes));
+  };
   auto add = [&](ArrayRef<AffineExpr> index, Value value) {
-    result.push_back(simplifyIndex(
-        linearize(index, typeOf(value).getShape(), context), nest.sizes));
+    addPosition(index, typeOf(value).getShape());
   };
   for (const LoopNest::Access &read : nest.reads) {
     add(read.place.index, read.value);
@@ -328,7 +335,7 @@ Exprs NestSearch::positions(const LoopNest &nest) {
   }
   for (const LoopNest::Root &root : nest.roots)
     if (!root.isPartial)
-      add(root.index, root.value);
+      addPosition(root.index, root.stored);
   for (const auto &list : {nest.reductions, nest.partials})
     for (const LoopNest::Reduction &reduction : list)
       add(reduction.index, reduction.op->getOperand(0));
@@ -367,7 +374,8 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
   std::optional<LoopNest> best;
   std::pair<size_t, size_t> bestCost;
   NestSearch finder(isInside, context);
-  SmallVector<LoopSpace> spaces = loopSpaces(results, isInside);
+  SmallVector<LoopSpace> spaces =
+      loopSpaces(llvm::map_to_vector(results, withoutRowPadding), isInside);
   bool isCut = llvm::all_of(
       results, [](Value value) { return !isForCuda(value.getDefiningOp()); });
   for (size_t i = 0, count = spaces.size(); i < spaces.size(); ++i) {
@@ -413,6 +421,11 @@ std::optional<LoopNest> tandem::findLoopNest(ArrayRef<Value> results,
     }
   }
   return best;
+}
+
+Value tandem::withoutRowPadding(Value yielded) {
+  Operation *op = yielded.getDefiningOp();
+  return op && isRowPadding(op) && isForCuda(op) ? op->getOperand(0) : yielded;
 }
 
 SmallVector<SmallVector<Value>> tandem::partsOf(KernelOp kernel) {

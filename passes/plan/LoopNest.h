@@ -43,6 +43,9 @@ struct LoopNest {
     /// Empty of a partial result.
     llvm::SmallVector<mlir::AffineExpr> index;
     bool isPartial = false;
+    /// The shape of what is stored: the value's, or with longer rows, which end
+    /// with zeros (ir/RowPadding.h).
+    llvm::SmallVector<int64_t> stored;
   };
   struct Access {
     mlir::Value value;
@@ -84,6 +87,10 @@ findLoopNest(llvm::ArrayRef<mlir::Value> results,
              llvm::function_ref<bool(mlir::Operation *)> isInside,
              mlir::MLIRContext *context);
 std::optional<LoopNest> findLoopNest(KernelOp kernel);
+
+/// What a kernel for CUDA computes where it yields `yielded`: that, or what is
+/// stored in longer rows.
+mlir::Value withoutRowPadding(mlir::Value yielded);
 
 /// The results of each part of a kernel; all in one where it has no parts.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>> partsOf(KernelOp kernel);

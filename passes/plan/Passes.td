@@ -146,6 +146,17 @@ def PlaceHostCopies : FunctionPass<"tandem-place-host-copies"> {
   }];
 }
 
+def PadRows : FunctionPass<"tandem-pad-rows"> {
+  let summary = "Lets products find rows at multiples of 16 bytes";
+  let description = [{
+    For CUDA: what one kernel hands to a product on tensor cores, and has rows of
+    another length, is stored with zeros at the ends of rows; those that read it
+    take a slice. Results and arguments keep their shapes. So does what would
+    overwrite one of its kernel's inputs that keeps its own.
+  }];
+  let statistics = [Statistic<"lengthened", "lengthened", "values with longer rows">];
+}
+
 def PlanMemory : FunctionPass<"tandem-plan-memory"> {
   let summary = "Gives every value its place, and says which inputs are overwritten";
   let description = [{

@@ -31,6 +31,8 @@ void tandem::addKernelPasses(OpPassManager &program) {
   program.addPass(createJoinPointwise());
   // Behind the kernels that are left to hide behind.
   program.addPass(createPlaceHostCopies());
+  // Of the kernels that there will be.
+  program.addPass(createPadRows());
 }
 
 void tandem::addMemoryPasses(OpPassManager &program) {

@@ -116,6 +116,15 @@ throughInverse(ViewOpInterface view, ArrayRef<AffineExpr> index,
   return result;
 }
 
+static OperandRange storedBy(KernelOp kernel) {
+  return kernel.getBody().front().getTerminator()->getOperands();
+}
+
+/// What the kernel's results are computed as.
+static SmallVector<Value> yieldedBy(KernelOp kernel) {
+  return llvm::map_to_vector(storedBy(kernel), withoutRowPadding);
+}
+
 void AnchorKernel::traceOutputs() {
   auto sizesOf = [&](unsigned result) {
     return typeOf(results[result]).getShape();
@@ -165,7 +174,7 @@ void AnchorKernel::traceOutputs() {
         sources.try_emplace(operand, source);
     }
   }
-  for (Value yielded : kernel.getBody().front().getTerminator()->getOperands())
+  for (Value yielded : yieldedBy(kernel))
     if (!sources.count(yielded) && !traceByPosition(yielded))
       problem = "a result is no reordering of the anchor's";
 }
@@ -211,10 +220,6 @@ bool AnchorKernel::traceByPosition(Value yielded) {
   return true;
 }
 
-static OperandRange yieldedBy(KernelOp kernel) {
-  return kernel.getBody().front().getTerminator()->getOperands();
-}
-
 bool AnchorKernel::isWanted(unsigned result) const {
   return llvm::any_of(yieldedBy(kernel), [&](Value tensor) {
     return sources.lookup(tensor).result == result;
@@ -238,7 +243,8 @@ std::optional<Operand> AnchorKernel::directOutput(Type type,
     tensor = yielded;
     memref = output;
   }
-  if (!tensor || typeOf(tensor).getElementType() != type)
+  if (!tensor || typeOf(tensor).getElementType() != type ||
+      !llvm::is_contained(storedBy(kernel), tensor))
     return std::nullopt;
   for (Operation *op = tensor.getDefiningOp(); op != results[result].getOwner();
        op = op->getOperand(0).getDefiningOp())
@@ -270,21 +276,46 @@ SmallVector<AffineExpr> AnchorKernel::currentIndex(const Source &source) const {
   return index;
 }
 
-/// Stores the outputs with these numbers, whose elements of the anchor are
-/// `current`.
-void AnchorKernel::store(ArrayRef<unsigned> outputs) {
-  OperandRange yielded = yieldedBy(kernel);
-  // All elements before the first store: a result may overwrite an input.
-  SmallVector<Value> scalars;
+SmallVector<Value> AnchorKernel::compute(ArrayRef<unsigned> outputs) {
+  SmallVector<Value> yielded = yieldedBy(kernel), scalars;
   for (unsigned i : outputs)
     scalars.push_back(
         elements.at(code.b, yielded[i], currentIndex(sources[yielded[i]])));
-  for (auto [i, scalar] : llvm::zip_equal(outputs, scalars)) {
-    RankedTensorType type = typeOf(yielded[i]);
-    elements.store(code.b, scalar, type.getElementType(), body.outputs[i],
-                   linearize(currentIndex(sources[yielded[i]]), type.getShape(),
-                             kernel.getContext()));
+  return scalars;
+}
+
+void AnchorKernel::put(unsigned output, Value scalar) {
+  Value stored = storedBy(kernel)[output], yielded = withoutRowPadding(stored);
+  elements.storeInRows(code.b, scalar, typeOf(yielded),
+                       typeOf(stored).getShape(), body.outputs[output],
+                       currentIndex(sources[yielded]));
+}
+
+/// Stores the outputs with these numbers, whose elements of the anchor are
+/// `current`.
+void AnchorKernel::store(ArrayRef<unsigned> outputs) {
+  // All elements before the first store: a result may overwrite an input.
+  for (auto [i, scalar] : llvm::zip_equal(outputs, compute(outputs)))
+    put(i, scalar);
+}
+
+void AnchorKernel::finishTogether(ArrayRef<Element> together) {
+  if (!problem.empty())
+    return;
+  auto outputs = llvm::to_vector(llvm::seq<unsigned>(0, body.outputs.size()));
+  ArrayRef<int64_t> sizes = typeOf(anchor->getResult(0)).getShape();
+  SmallVector<SmallVector<Value>> scalars;
+  for (const Element &element : together) {
+    current.assign(1, element.value);
+    elements.enter(element.index, sizes);
+    scalars.push_back(compute(outputs));
   }
+  // Neighbours of one output side by side: they are stored as vectors.
+  for (unsigned output : outputs)
+    for (auto [element, scalar] : llvm::zip_equal(together, scalars)) {
+      elements.enter(element.index, sizes);
+      put(output, scalar[output]);
+    }
 }
 
 void AnchorKernel::finish(ValueRange index, ValueRange values) {

@@ -70,6 +70,14 @@ public:
   /// becomes one over vectors.
   void finish(llvm::ArrayRef<mlir::AffineExpr> index, mlir::ValueRange dims,
               llvm::ArrayRef<int64_t> sizes, mlir::ValueRange values);
+  /// An element of the anchor's one result at `index`.
+  struct Element {
+    llvm::SmallVector<mlir::Value> index;
+    mlir::Value value;
+  };
+  /// `finish` of several elements: whatever is read for one of them is read
+  /// before anything is stored.
+  void finishTogether(llvm::ArrayRef<Element> together);
   /// Whether all that follows from the anchor's elements has their indices.
   bool keepsIndices() const;
   /// The inputs of which what follows from an element of the anchor's one
@@ -91,6 +99,10 @@ private:
   void bindArguments();
   void traceOutputs();
   bool traceByPosition(mlir::Value yielded);
+  /// What the outputs with these numbers are where the anchor's elements are
+  /// `current`; and stores that.
+  llvm::SmallVector<mlir::Value> compute(llvm::ArrayRef<unsigned> outputs);
+  void put(unsigned output, mlir::Value scalar);
   void store(llvm::ArrayRef<unsigned> outputs);
 
   ElementEmitter elements;

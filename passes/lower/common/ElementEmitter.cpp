@@ -253,3 +253,25 @@ void ElementEmitter::store(OpBuilder &b, Value scalar, Type element,
   storeElement(b, loc, element, scalar, flat,
                expand(b, simplifyIndex(offset, sizes)), isStreamed);
 }
+
+void ElementEmitter::storeInRows(OpBuilder &b, Value scalar,
+                                 RankedTensorType type,
+                                 ArrayRef<int64_t> stored, Value memref,
+                                 ArrayRef<AffineExpr> index) {
+  Type element = type.getElementType();
+  AffineExpr offset = linearize(index, stored, b.getContext());
+  store(b, scalar, element, memref, offset);
+  if (stored == type.getShape())
+    return;
+  int64_t last = type.getShape().back() - 1;
+  Value isLast =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                            expand(b, simplifyIndex(index.back(), sizes)),
+                            indexConstant(b, loc, last));
+  auto branch = scf::IfOp::create(b, loc, isLast);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  Value zero = scalar::constant(b, loc, scalar.getType(), 0.0);
+  for (int64_t behind = 1; last + behind < stored.back(); ++behind)
+    store(b, zero, element, memref, offset + behind);
+}

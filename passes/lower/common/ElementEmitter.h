@@ -66,6 +66,13 @@ public:
              mlir::Value memref, mlir::AffineExpr offset,
              bool isStreamed = false);
 
+  /// The same at `index` of a tensor of `type`, of which `stored` is the shape
+  /// in `memref`. Where its rows are longer than the tensor's, the last element
+  /// of a row is stored together with zeros up to the end.
+  void storeInRows(mlir::OpBuilder &b, mlir::Value scalar,
+                   mlir::RankedTensorType type, llvm::ArrayRef<int64_t> stored,
+                   mlir::Value memref, llvm::ArrayRef<mlir::AffineExpr> index);
+
 private:
   mlir::Value emit(mlir::OpBuilder &b, mlir::Value tensor, const Place &place);
   mlir::Value emitUncached(mlir::OpBuilder &b, mlir::Value tensor,

@@ -142,7 +142,8 @@ TEST(Methods, RowsOfProducts) {
   EXPECT_EQ(against(explained(productKernel(narrow)), "tiles"),
             "expected a processor with tiles of bf16 ('amx-bf16'), or with "
             "products of its pairs ('avx512bf16'), but got one without");
-  constexpr const char *ofPairs = R"(#tandem.target<cpu {vector_bits = 512 : i64,
+  constexpr const char *ofPairs =
+      R"(#tandem.target<cpu {vector_bits = 512 : i64,
       features = ["avx512bf16", "avx512bw", "avx512f"]}>)";
   EXPECT_EQ(chosen(explained(productKernel(narrow), ofPairs)), "tiles");
   narrow.M = 7;

@@ -35,7 +35,9 @@ struct Processor {
 };
 
 const Processor processors[] = {
-    {"Own", "sapphirerapids", {"amx-bf16", "amx-tile", "avx512bf16", "avx512bw"}},
+    {"Own",
+     "sapphirerapids",
+     {"amx-bf16", "amx-tile", "avx512bf16", "avx512bw"}},
     {"OfVectors", "cooperlake", {"avx512bf16", "avx512bw"}}};
 const Processor *processor = processors; ///< of the test that runs
 
@@ -66,8 +68,7 @@ class Tiles : public ::testing::TestWithParam<const Processor *> {
 protected:
   void SetUp() override {
     processor = GetParam();
-    if (auto missing =
-            tandem::runtime::missingCpuFeatures(processor->features);
+    if (auto missing = tandem::runtime::missingCpuFeatures(processor->features);
         !missing.empty())
       GTEST_SKIP() << "this processor has no '" << missing.front() << "'";
   }
@@ -246,8 +247,7 @@ TEST_P(Tiles, ViewsAround) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Tiles,
-                         ::testing::Values(processors, processors + 1),
+INSTANTIATE_TEST_SUITE_P(, Tiles, ::testing::Values(processors, processors + 1),
                          [](const auto &info) {
                            return std::string(info.param->name);
                          });

@@ -85,8 +85,7 @@ TileCode::Tile TileCode::zeros() const {
   if (isOwn)
     return {call(tileType(b), "llvm.x86.tilezero.internal",
                  {half(lines), half(rowBytes)})};
-  Value zero =
-      arith::ConstantOp::create(b, loc, b.getZeroAttr(sumsType()));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(sumsType()));
   return Tile(lines, zero);
 }
 
@@ -105,8 +104,8 @@ TileCode::Tile TileCode::load(const TileAddress &place) const {
     return {loadFactor(place)};
   Tile rows;
   for (int64_t i = 0; i < lines; ++i)
-    rows.push_back(LLVM::LoadOp::create(b, loc, sumsType(), row(place, i),
-                                        kAlignment));
+    rows.push_back(
+        LLVM::LoadOp::create(b, loc, sumsType(), row(place, i), kAlignment));
   return rows;
 }
 
@@ -134,8 +133,8 @@ TileCode::Tile TileCode::multiplyAdd(const TileAddress &left,
   auto words = VectorType::get({lines}, b.getI32Type());
   Tile rows(sums);
   for (int64_t pair = 0; pair < count; ++pair) {
-    Value ofRight = LLVM::LoadOp::create(b, loc, pairs, row(right, pair),
-                                         kAlignment);
+    Value ofRight =
+        LLVM::LoadOp::create(b, loc, pairs, row(right, pair), kAlignment);
     for (int64_t i = 0; i < lines; ++i) {
       Value word = LLVM::LoadOp::create(
           b, loc, b.getI32Type(), row(left, i, pair * pairBytes), kAlignment);

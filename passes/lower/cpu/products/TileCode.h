@@ -9,9 +9,9 @@
 // and configures these where the function begins; with a second shape it would
 // do so again and again. What is missing at the edges is zeros.
 //
-// Where there are none, but an instruction that adds the products of 16 pairs to
-// 16 sums, a tile of sums is 16 vectors, one for each of its rows: a row of the
-// right tile is multiplied by the pair of each row of the left one.
+// Where there are none, but an instruction that adds the products of 16 pairs
+// to 16 sums, a tile of sums is 16 vectors, one for each of its rows: a row of
+// the right tile is multiplied by the pair of each row of the left one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
@@ -49,8 +49,7 @@ public:
   using Tile = llvm::SmallVector<Value>;
 
   /// Of the processor's own tiles, or else of vectors.
-  TileCode(Code &code, bool isOwn)
-      : b(code.b), loc(code.loc), isOwn(isOwn) {}
+  TileCode(Code &code, bool isOwn) : b(code.b), loc(code.loc), isOwn(isOwn) {}
 
   int64_t values() const { return isOwn ? 1 : lines; }
 

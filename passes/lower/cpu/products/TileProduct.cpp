@@ -267,8 +267,7 @@ Code::Values TileProduct::multiplyOwn(Value m, Value panel, Value step,
   Code::Values rows, columns;
   // Rows pass by once for each panel, which is to stay.
   auto loadRow = [&](int64_t i) {
-    rows.push_back(
-        tiles.loadFactor(leftTile(m, i, step), /*isStreamed=*/true));
+    rows.push_back(tiles.loadFactor(leftTile(m, i, step), /*isStreamed=*/true));
   };
   loadRow(0);
   for (int64_t j = 0; j < s.columns; ++j)
@@ -432,13 +431,12 @@ double lower::cpu::secondsOfTileProduct(AnchorKernel &kernel) {
   auto whole = [&](unsigned dim, int64_t unit) {
     return static_cast<double>(llvm::alignTo(index.sizes[dim], unit));
   };
-  return secondsOf(kernel.kernel, kernel.anchor,
-                   product(index.batchSizes()) *
-                       whole(index.m, TileCode::lines) *
-                       whole(index.n, TileCode::lines) *
-                       whole(index.k, TileCode::terms) /
-                       fasterBy(hasTiles(kernel.anchor)),
-                   /*narrow=*/true);
+  return secondsOf(
+      kernel.kernel, kernel.anchor,
+      product(index.batchSizes()) * whole(index.m, TileCode::lines) *
+          whole(index.n, TileCode::lines) * whole(index.k, TileCode::terms) /
+          fasterBy(hasTiles(kernel.anchor)),
+      /*narrow=*/true);
 }
 
 /// Calls `body` with the product that a kernel is computed by.

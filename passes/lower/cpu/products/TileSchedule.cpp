@@ -19,8 +19,12 @@ int64_t TileSchedule::width() const { return columns * TileCode::lines; }
 TileSchedule::Block TileSchedule::blockOf(int64_t M, int64_t N) {
   int64_t down = divideCeil(M, TileCode::lines);
   int64_t across = divideCeil(N, TileCode::lines);
-  return {down == 1 ? 1 : across == 1 ? std::min<int64_t>(down, 4) : 2,
-          across == 1 ? 1 : down == 1 ? std::min<int64_t>(across, 4) : 2};
+  return {down == 1     ? 1
+          : across == 1 ? std::min<int64_t>(down, 4)
+                        : 2,
+          across == 1 ? 1
+          : down == 1 ? std::min<int64_t>(across, 4)
+                      : 2};
 }
 
 TileSchedule lower::cpu::scheduleTiles(int64_t M, int64_t N, int64_t K,

@@ -51,11 +51,16 @@ void lower::cuda::withConvolution(AnchorKernel &kernel, ThreadCode &code,
     if (windows)
       windows->enter(group);
   };
-  gemm.finish = [&](Value m, Value n, int64_t j, Value sum) {
-    auto [image, inImage] = code.split(n, p.sizes[N]);
-    auto [line, column] = code.split(inImage, p.lineLength);
-    kernel.finish(p.index(code, image, at[Group], m, line, code.add(column, j)),
-                  sum);
+  gemm.finish = [&](ArrayRef<GemmElement> elements) {
+    SmallVector<AnchorKernel::Element> together;
+    for (const GemmElement &element : elements) {
+      auto [image, inImage] = code.split(element.n, p.sizes[N]);
+      auto [line, column] = code.split(inImage, p.lineLength);
+      together.push_back({p.index(code, image, at[Group], element.m, line,
+                                  code.add(column, element.j)),
+                          element.sum});
+    }
+    kernel.finishTogether(together);
   };
   ProductKernel product{kernel.kernel, code, gemm};
   ask(product);

@@ -220,11 +220,9 @@ void LoopEmitter::storeRoots(ArrayRef<Slot *> slots, Which which, Value guard) {
       for (const Store &store : stores)
         if (store.root == i) {
           const LoopNest::Root &root = nest.roots[i];
-          RankedTensorType type = typeOf(root.value);
-          store.slot->elements.store(
-              code.b, store.element, type.getElementType(),
-              body.outputs[firstResult + i],
-              linearize(root.index, type.getShape(), code.b.getContext()));
+          store.slot->elements.storeInRows(
+              code.b, store.element, typeOf(root.value), root.stored,
+              body.outputs[firstResult + i], root.index);
         }
   };
   if (guard)

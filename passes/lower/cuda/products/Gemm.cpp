@@ -29,8 +29,20 @@ private:
   /// Leaves the sums of all blocks of a tile to the last of them: calls
   /// `finish` there.
   void addSplits(ValueRange sums, llvm::function_ref<void(ValueRange)> finish);
-  /// Stores the tile.
+  /// Stores the tile, from `result` in shared memory, where all of it is inside
+  /// C, or else what is.
   void store(ValueRange sums);
+  void storeWhole(Value result);
+  void storeInside(Value result);
+  /// Neighbours that a thread stores: a piece of 16 bytes, or one.
+  int64_t storeWidth() const;
+  /// Where a piece of the tile is in C, and in shared memory.
+  struct Stored {
+    Value m, n, position;
+  };
+  Stored storedAt(Value piece);
+  void append(const Stored &stored, Value result,
+              SmallVectorImpl<GemmElement> &elements);
 
   int64_t tiles() const { return schedule.tiles(gemm); }
   bool isWgmma() const { return schedule.kind == GemmSchedule::Wgmma; }
@@ -100,12 +112,16 @@ void GemmEmitter::place() {
   std::tie(split, work) = code.split(code.block(), tiles());
   auto [batch, at] = code.split(work, mTiles * nTiles);
   // Blocks that run at the same time share lines of both factors in L2: they
-  // make a group of rows, column by column.
-  int64_t group = std::min<int64_t>(mTiles, 8);
-  while (mTiles % group != 0)
-    --group;
+  // make a group of rows, column by column. The last group has what is left.
+  int64_t group = std::min<int64_t>(mTiles, 8), left = mTiles % group;
   auto [block, inBlock] = code.split(at, group * nTiles);
   auto [column, row] = code.split(inBlock, group);
+  if (left > 0) {
+    auto [lastColumn, lastRow] = code.split(inBlock, left);
+    Value isLast = code.equal(block, code.index(mTiles / group));
+    column = code.select(isLast, lastColumn, column);
+    row = code.select(isLast, lastRow, row);
+  }
   m = code.mul(code.add(code.mul(block, group), row), schedule.blockM);
   n = code.mul(column, schedule.blockN);
   kFirst = code.mul(split, schedule.splitTiles);
@@ -271,46 +287,92 @@ void GemmEmitter::addSplits(ValueRange sums,
 
 void GemmEmitter::store(ValueRange sums) {
   // Through shared memory: a warp stores pieces of rows that are side by side,
-  // and the code of an element's epilogue stands once, in a loop.
-  OpBuilder &builder = code.b;
+  // and the code of an element's epilogue stands in a loop.
   Value result = code.view(memory, 0, schedule.blockM * tilePitch, gemm.type);
   code.barrier(); // the stages were here
   tile->spill(sums, result, tilePitch);
   code.barrier();
+  bool isWhole = gemm.M % schedule.blockM == 0 && gemm.N % schedule.blockN == 0;
+  bool hasWhole = gemm.M >= schedule.blockM && gemm.N >= schedule.blockN;
+  if (isWhole)
+    storeWhole(result);
+  else if (hasWhole)
+    code.when(
+        code.both(
+            code.less(code.add(m, schedule.blockM - 1), code.index(gemm.M)),
+            code.less(code.add(n, schedule.blockN - 1), code.index(gemm.N))),
+        [&] { storeWhole(result); }, [&] { storeInside(result); });
+  else
+    storeInside(result);
+}
+
+int64_t GemmEmitter::storeWidth() const {
   int64_t width = 16 / elementBytes(gemm.element);
-  if (gemm.neighbours % width != 0)
-    width = 1;
-  int64_t perRow = schedule.blockN / width, threads = schedule.threads();
-  int64_t pieces = schedule.blockM * perRow;
-  code.loop(code.thread(), code.index(pieces), threads, [&](Value piece) {
-    Value row = code.div(piece, perRow);
-    Value column = code.mul(code.rem(piece, perRow), width);
-    Value atM = code.add(m, row), atN = code.add(n, column);
-    Value inside = code.both(code.less(atM, code.index(gemm.M)),
-                             code.less(atN, code.index(gemm.N)));
-    Value at = code.add(code.mul(row, tilePitch), column);
-    auto finish = [&] {
-      if (width == 1) {
-        gemm.finish(atM, atN, 0,
-                    memref::LoadOp::create(builder, code.loc, result, at));
-        return;
-      }
-      int64_t lanes = tile->sumType.getNumElements();
-      Values values;
-      for (int64_t i = 0; i < width; i += lanes)
-        values.push_back(code.load(result, code.add(at, i), lanes));
-      for (int64_t i = 0; i < width; ++i)
-        gemm.finish(atM, atN, i,
-                    vector::ExtractOp::create(builder, code.loc,
-                                              values[i / lanes], i % lanes));
-    };
-    bool isWhole =
-        gemm.M % schedule.blockM == 0 && gemm.N % schedule.blockN == 0;
-    if (isWhole)
-      finish();
-    else
-      code.when(inside, finish);
-  });
+  return gemm.neighbours % width == 0 ? width : 1;
+}
+
+GemmEmitter::Stored GemmEmitter::storedAt(Value piece) {
+  int64_t width = storeWidth(), perRow = schedule.blockN / width;
+  Value row = code.div(piece, perRow);
+  Value column = code.mul(code.rem(piece, perRow), width);
+  return {code.add(m, row), code.add(n, column),
+          code.add(code.mul(row, tilePitch), column)};
+}
+
+void GemmEmitter::append(const Stored &stored, Value result,
+                         SmallVectorImpl<GemmElement> &elements) {
+  OpBuilder &builder = code.b;
+  int64_t width = storeWidth(), lanes = tile->sumType.getNumElements();
+  if (width == 1) {
+    elements.push_back(
+        {stored.m, stored.n, 0,
+         memref::LoadOp::create(builder, code.loc, result, stored.position)});
+    return;
+  }
+  for (int64_t i = 0; i < width; i += lanes) {
+    Value sums = code.load(result, code.add(stored.position, i), lanes);
+    for (int64_t j = 0; j < lanes; ++j)
+      elements.push_back(
+          {stored.m, stored.n, i + j,
+           vector::ExtractOp::create(builder, code.loc, sums, j)});
+  }
+}
+
+/// Pieces of 16 bytes that a thread finishes together: what is read for one of
+/// them is under way while the others are asked for. Sums of f64 take twice the
+/// registers.
+static int64_t piecesTogether(const Gemm &gemm) {
+  return gemm.type.isF64() ? 2 : 4;
+}
+
+void GemmEmitter::storeWhole(Value result) {
+  int64_t threads = schedule.threads();
+  int64_t pieces = schedule.blockM * schedule.blockN / storeWidth();
+  int64_t together = piecesTogether(gemm);
+  while (pieces % (threads * together) != 0 && together > 1)
+    together /= 2;
+  code.loop(
+      code.thread(), code.index(pieces), threads * together, [&](Value piece) {
+        SmallVector<GemmElement> elements;
+        for (int64_t i = 0; i < together; ++i)
+          append(storedAt(code.add(piece, i * threads)), result, elements);
+        gemm.finish(elements);
+      });
+}
+
+void GemmEmitter::storeInside(Value result) {
+  int64_t pieces = schedule.blockM * schedule.blockN / storeWidth();
+  code.loop(code.thread(), code.index(pieces), schedule.threads(),
+            [&](Value piece) {
+              Stored stored = storedAt(piece);
+              Value inside = code.both(code.less(stored.m, code.index(gemm.M)),
+                                       code.less(stored.n, code.index(gemm.N)));
+              code.when(inside, [&] {
+                SmallVector<GemmElement> elements;
+                append(stored, result, elements);
+                gemm.finish(elements);
+              });
+            });
 }
 
 LaunchShape lower::cuda::emitGemm(ThreadCode &code, const Gemm &gemm,

@@ -32,7 +32,8 @@ struct FactorTensor {
 
 /// A factor of a product, as a matrix of lines (m of A, n of B) by k. It comes
 /// in pieces: `vector` neighbours, aligned to as many, of which all exist or
-/// none.
+/// none; of the last piece of a line, or of lines, some may, with anything in
+/// memory where the others would be.
 class GemmFactor {
 public:
   using Value = mlir::Value;
@@ -66,6 +67,13 @@ public:
                          int64_t /*threads*/) {}
 };
 
+/// The element (m, n + j) of C.
+struct GemmElement {
+  mlir::Value m, n;
+  int64_t j;
+  mlir::Value sum;
+};
+
 /// What is multiplied, and where it goes.
 struct Gemm {
   int64_t batches = 1, M = 0, N = 0, K = 0;
@@ -76,9 +84,9 @@ struct Gemm {
 
   /// The code of a block begins, which makes a tile of this batch.
   std::function<void(mlir::Value batch)> enter;
-  /// Finishes and stores the element (m, n + j), j below `neighbours`.
-  std::function<void(mlir::Value m, mlir::Value n, int64_t j, mlir::Value sum)>
-      finish;
+  /// Finishes and stores elements, whose j are below `neighbours`; what it
+  /// reads for one of them it reads before it stores.
+  std::function<void(llvm::ArrayRef<GemmElement>)> finish;
   /// So many elements of a row, aligned to as many, are stored side by side.
   int64_t neighbours = 1;
 };

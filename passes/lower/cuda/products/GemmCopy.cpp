@@ -47,12 +47,20 @@ static Value both(Code &code, Value x, Value y) {
   return !x ? y : !y ? x : code.both(x, y);
 }
 
+Value GemmCopy::present(Value line, Value k) {
+  int64_t extent = factor.alongK ? K : lines;
+  if (extent % vector == 0)
+    return Value();
+  Value rest = code.sub(code.index(extent), factor.alongK ? k : line);
+  return code.min(rest, vector);
+}
+
 GemmCopy::Values GemmCopy::fetch(Value line, Value k, Value tiles, Value at) {
   Values fetched;
   for (int64_t i = 0; i < pieces; ++i) {
     Piece p = piece(i);
     Value atLine = code.add(line, p.line), atK = code.add(k, p.k);
-    // Pieces exist entirely or not at all: their first element says it.
+    // Where a piece's first element is not, the others are not, either.
     Value inside = p.inTile;
     if (lines % layout.lines != 0)
       inside = both(code, inside, code.less(atLine, code.index(lines)));
@@ -64,10 +72,11 @@ GemmCopy::Values GemmCopy::fetch(Value line, Value k, Value tiles, Value at) {
     }
     GemmFactor::Spot spot = factor.spot(atLine, atK);
     inside = both(code, inside, spot.inside);
-    Value position = spot.position, count;
+    Value position = spot.position, count = present(atLine, atK);
     if (inside) { // else zeros are written
       position = code.select(inside, position, code.index(0));
-      count = code.select(inside, code.index(vector), code.index(0));
+      count = code.select(inside, count ? count : code.index(vector),
+                          code.index(0));
     }
     Value to = code.add(at, layout.position(code, p.line, p.k));
     auto copy = [&] {
@@ -111,13 +120,20 @@ Value GemmCopy::load(const Piece &piece, Value line, Value k, Value inside) {
     return masked(vector::FromElementsOp::create(b, code.loc, type, elements));
   }
   GemmFactor::Spot spot = factor.spot(line, k);
+  Value count = present(line, k);
   inside = both(code, inside, spot.inside);
   Value position = spot.position;
   if (inside)
     position = code.select(inside, position, code.index(0));
   if (vector == 1)
     return masked(memref::LoadOp::create(b, code.loc, spot.memref, position));
-  return masked(code.load(spot.memref, position, vector));
+  Value elements = code.load(spot.memref, position, vector);
+  if (count) {
+    Value zeros = arith::ConstantOp::create(b, code.loc,
+                                            b.getZeroAttr(elements.getType()));
+    elements = code.select(code.firstLanes(count, vector), elements, zeros);
+  }
+  return masked(elements);
 }
 
 void GemmCopy::put(ValueRange fetched, Value tiles, Value at) {

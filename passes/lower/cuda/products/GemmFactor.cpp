@@ -43,10 +43,7 @@ std::optional<FactorTensor> MatrixFactor::asTensor() const {
   constexpr size_t mostDims = 5;
   constexpr int64_t mostElements = int64_t(1) << 31,
                     mostBytes = (int64_t(1) << 40) - 1;
-  Value whole = operand.tensor; // what is in memory is views of an input
-  while (auto view = whole.getDefiningOp<ViewOpInterface>())
-    whole = view->getOperand(0);
-  auto buffer = dyn_cast<BlockArgument>(whole);
+  auto buffer = dyn_cast<BlockArgument>(whole());
   int64_t bytes = elementBytes(element);
   const Dims &inner = alongK ? kDims : lineDims,
              &outer = alongK ? lineDims : kDims;
@@ -68,6 +65,13 @@ std::optional<FactorTensor> MatrixFactor::asTensor() const {
         (i > 0 && (stride <= 0 || stride * bytes % 16 != 0 ||
                    stride > mostBytes / bytes)))
       return std::nullopt;
+  return tensor;
+}
+
+Value MatrixFactor::whole() const {
+  Value tensor = operand.tensor;
+  while (auto view = tensor.getDefiningOp<ViewOpInterface>())
+    tensor = view->getOperand(0);
   return tensor;
 }
 
@@ -100,6 +104,18 @@ bool MatrixFactor::isOne(const Dims &axis) const {
   return true;
 }
 
+bool MatrixFactor::hasRoom(const Dims &axis, int64_t count) const {
+  int64_t last =
+      first() + static_cast<int64_t>(llvm::alignTo(extent(axis), count) - 1);
+  for (unsigned d = 0; d < sizes.size(); ++d) {
+    if (operand.stride(d) < 0)
+      return false;
+    if (!llvm::is_contained(axis, d))
+      last += (sizes[d] - 1) * operand.stride(d);
+  }
+  return last < cast<RankedTensorType>(whole().getType()).getNumElements();
+}
+
 int64_t MatrixFactor::neighbours(const Dims &axis, const Dims &other) const {
   if (operand.stride(axis.back()) != 1)
     return 1;
@@ -108,12 +124,15 @@ int64_t MatrixFactor::neighbours(const Dims &axis, const Dims &other) const {
     while (distance % count != 0)
       count /= 2;
   };
-  fits(isOne(axis) ? extent(axis) : sizes[axis.back()]);
   fits(first());
   for (unsigned d = 0; d < sizes.size(); ++d)
     if (d != axis.back() && sizes[d] > 1 &&
         !(isOne(axis) && llvm::is_contained(axis, d)))
       fits(operand.stride(d));
+  if (!isOne(axis))
+    fits(sizes[axis.back()]);
+  else if (!hasRoom(axis, count))
+    fits(extent(axis));
   return count;
 }
 

@@ -33,8 +33,14 @@ private:
   using Dims = llvm::SmallVector<unsigned>;
   /// Whether the dimensions are one, by position.
   bool isOne(const Dims &axis) const;
-  /// How many neighbours along the axis come together.
+  /// How many neighbours along the axis come together. The last of them may be
+  /// behind its end, where the tensor has elements, too.
   int64_t neighbours(const Dims &axis, const Dims &other) const;
+  /// Whether the tensor has elements wherever pieces of `count` neighbours
+  /// reach.
+  bool hasRoom(const Dims &axis, int64_t count) const;
+  /// What is in memory is views of this input.
+  Value whole() const;
   Value offset(const Dims &axis, Value at);
   /// The factor for bulk copies, whose strides, but for the first dimension's
   /// of 1, and first address are multiples of 16 bytes.

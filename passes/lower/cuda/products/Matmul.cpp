@@ -86,10 +86,15 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
     lhs.enter(at);
     rhs.enter(at);
   };
-  gemm.finish = [&](Value row, Value column, int64_t j, Value sum) {
-    spread(rows, row);
-    at[n] = code.add(column, j);
-    kernel.finish(ArrayRef<Value>(at).take_front(rank), sum);
+  gemm.finish = [&](ArrayRef<GemmElement> elements) {
+    SmallVector<AnchorKernel::Element> together;
+    for (const GemmElement &element : elements) {
+      spread(rows, element.m);
+      at[n] = code.add(element.n, element.j);
+      together.push_back(
+          {llvm::to_vector(ArrayRef(at).take_front(rank)), element.sum});
+    }
+    kernel.finishTogether(together);
   };
   ProductKernel product{kernel.kernel, code, gemm};
   ask(product);
