@@ -3,6 +3,8 @@
 
 #include "compiler/emit/Assemble.h"
 
+#include <sstream>
+
 using namespace tandem::test;
 
 static std::string tensor(int64_t rows, int64_t columns,
@@ -48,6 +50,36 @@ TEST(CudaProduct, OddRows) {
     for (bool tl : kBoth)
       for (bool tr : kBoth)
         checkCuda(product(67, 131, 37, tl, tr, element), {37});
+}
+
+/// What an update in place reads for several pieces is read before the first of
+/// them is stored: a load behind a store that may be to the same address waits.
+TEST(CudaProduct, EpiloguesReadBeforeTheyStore) {
+  std::string lhs = tensor(4096, 64, "bf16"), rhs = tensor(64, 4096, "bf16"),
+              product = tensor(4096, 4096, "bf16"),
+              y = tensor(4096, 4096, "f32");
+  std::string text =
+      kernelModule({lhs, rhs, y, y}, {y, y},
+                   "%p = tandem.matmul %0, %1 : " + lhs + ", " + rhs + " -> " +
+                       product + "\n%g = tandem.cast %p : " + product + " to " +
+                       y + "\n%m = tandem.add %2, %g : " + y +
+                       "\n%w = tandem.sub %3, %m : " + y +
+                       "\ntandem.yield %w, %m : " + y + ", " + y);
+  size_t place = text.find("{buffers = ");
+  ASSERT_NE(place, std::string::npos);
+  text.insert(place + 1, "in_place = #tandem.in_place<0 over 3, 1 over 2>, ");
+  CudaKernel kernel(text, {"sm_80", "f32", /*emulate=*/false});
+  ASSERT_TRUE(kernel.ok()) << kernel.error;
+  std::string order;
+  std::istringstream lines(kernel.ptx());
+  for (std::string line; std::getline(lines, line);)
+    for (const char *access : {"ld.global", "st.global"})
+      if (line.find(access) != std::string::npos)
+        order += *access;
+  size_t first = order.find('s');
+  ASSERT_NE(first, std::string::npos) << order;
+  EXPECT_GE(first, 8u) << order;
+  EXPECT_EQ(order.find('l', first), std::string::npos) << order;
 }
 
 /// Few tiles and many k: several blocks share them.

@@ -340,15 +340,15 @@ void GemmEmitter::append(const Stored &stored, Value result,
 
 /// Pieces of 16 bytes that a thread finishes together: what is read for one of
 /// them is under way while the others are asked for. Sums of f64 take twice the
-/// registers.
-static int64_t piecesTogether(const Gemm &gemm) {
-  return gemm.type.isF64() ? 2 : 4;
+/// registers, and where parts are added, few are left.
+static int64_t piecesTogether(const Gemm &gemm, const GemmSchedule &schedule) {
+  return gemm.type.isF64() || schedule.splits > 1 ? 2 : 4;
 }
 
 void GemmEmitter::storeWhole(Value result) {
   int64_t threads = schedule.threads();
   int64_t pieces = schedule.blockM * schedule.blockN / storeWidth();
-  int64_t together = piecesTogether(gemm);
+  int64_t together = piecesTogether(gemm, schedule);
   while (pieces % (threads * together) != 0 && together > 1)
     together /= 2;
   code.loop(
