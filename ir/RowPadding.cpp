@@ -1,5 +1,4 @@
-//===- RowPadding.cpp - rows that begin at whole pieces of 16 bytes
-//--------===//
+//===- RowPadding.cpp - rows that begin at multiples of 16 bytes ----------===//
 #include "ir/RowPadding.h"
 
 #include "ir/Ops.h"

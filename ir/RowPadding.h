@@ -1,5 +1,4 @@
-//===- RowPadding.h - rows that begin at whole pieces of 16 bytes
-//----------===//
+//===- RowPadding.h - rows that begin at multiples of 16 bytes ------------===//
 //
 // A tensor of 50,257 columns of bf16 has rows of 100,514 bytes: what fetches 16
 // bytes at a time, as products for CUDA do, can't have it. A kernel that yields

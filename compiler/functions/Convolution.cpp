@@ -246,12 +246,8 @@ static CallResults convTranspose(Call &call, int64_t dims) {
     SmallVector<int64_t> shape = {batch, w.dim(1) * groups};
     for (const Scattered &s : *lines)
       shape.push_back(s.size());
-    int64_t elements = 1;
-    for (int64_t size : shape) {
-      if (size > 0 && elements > (int64_t(1) << 40) / size)
-        return call.fail("expected a result of at most 2^40 elements");
-      elements *= size;
-    }
+    if (!isTensorShape(shape))
+      return call.fail("expected a result of at most 2^40 elements");
     return withBias(call, call.full(x.type().getElementType(), shape, 0));
   }
 

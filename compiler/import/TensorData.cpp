@@ -1,6 +1,9 @@
 //===- TensorData.cpp - a dense tensor that an importer read --------------===//
 #include "compiler/import/TensorData.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
 namespace tandem {
 
 std::string spelling(ElementKind kind) {
@@ -60,3 +63,15 @@ int64_t TensorData::elements() const {
 }
 
 } // namespace tandem
+
+mlir::DenseElementsAttr tandem::elementsOf(mlir::RankedTensorType type,
+                                           const TensorData &data) {
+  if (data.kind != ElementKind::Bool)
+    return mlir::DenseElementsAttr::getFromRawBuffer(
+        type, llvm::ArrayRef<char>(data.bytes.data(), data.bytes.size()));
+  // MLIR takes bools as bits, of which there are bytes here.
+  llvm::SmallVector<bool> truths;
+  for (char byte : data.bytes)
+    truths.push_back(byte != 0);
+  return mlir::DenseElementsAttr::get(type, llvm::ArrayRef<bool>(truths));
+}

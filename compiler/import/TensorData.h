@@ -13,6 +13,11 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class DenseElementsAttr;
+class RankedTensorType;
+} // namespace mlir
+
 namespace tandem {
 
 /// The numbers of ONNX's TensorProto.DataType.
@@ -62,6 +67,10 @@ struct TensorData {
   std::vector<std::string> strings;
 };
 using TensorPtr = std::shared_ptr<const TensorData>;
+
+/// The elements as an attribute of `type`, which has the data's shape and kind.
+mlir::DenseElementsAttr elementsOf(mlir::RankedTensorType type,
+                                   const TensorData &data);
 
 } // namespace tandem
 

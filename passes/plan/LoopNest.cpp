@@ -293,7 +293,8 @@ bool NestSearch::build(const LoopSpace &newSpace, ArrayRef<AffineExpr> newIndex,
   int64_t kept = nest->keptSize(), full = kept * nest->reducedSize();
   for (Value yielded : results) {
     Value result = withoutRowPadding(yielded);
-    if (int64_t parts = partsOf(result)) {
+    // A partial result is stored as it is.
+    if (int64_t parts = result == yielded ? partsOf(result) : 0) {
       if (!addPartial(result, parts))
         return false;
       continue;

@@ -1,5 +1,4 @@
-//===- PadRows.cpp - products find rows at whole pieces of 16 bytes
-//--------===//
+//===- PadRows.cpp - products find rows at multiples of 16 bytes ----------===//
 //
 // What one kernel hands to a product on tensor cores lies there in rows that
 // begin at multiples of 16 bytes (ir/RowPadding.h):

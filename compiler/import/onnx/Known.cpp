@@ -102,17 +102,7 @@ RankedTensorType onnx::typeOf(const TensorData &data, MLIRContext *context) {
 
 DenseElementsAttr onnx::attributeOf(const TensorData &data,
                                     MLIRContext *context) {
-  RankedTensorType type = typeOf(data, context);
-  if (data.kind == ElementKind::Bool && data.isSplat)
-    return DenseElementsAttr::get(type, data.bytes[0] != 0);
-  if (data.kind == ElementKind::Bool) {
-    SmallVector<bool> bits;
-    for (char byte : data.bytes)
-      bits.push_back(byte != 0);
-    return DenseElementsAttr::get(type, ArrayRef<bool>(bits));
-  }
-  return DenseElementsAttr::getFromRawBuffer(
-      type, ArrayRef<char>(data.bytes.data(), data.bytes.size()));
+  return elementsOf(typeOf(data, context), data);
 }
 
 /// Calls `integer` with an element of an integer kind (booleans are bytes), or

@@ -21,19 +21,6 @@ using Form = Argument::Form;
 /// Graphs in graphs in ...
 static constexpr int kMostDepth = 64;
 
-/// The elements of a tensor of the archive. MLIR takes bools as bits, of which
-/// the archive has bytes.
-static DenseElementsAttr elementsOf(RankedTensorType type,
-                                    const TensorData &data) {
-  auto bytes = ArrayRef<char>(data.bytes.data(), data.bytes.size());
-  if (data.kind != ElementKind::Bool)
-    return DenseElementsAttr::getFromRawBuffer(type, bytes);
-  SmallVector<bool> truths;
-  for (char byte : bytes)
-    truths.push_back(byte != 0);
-  return DenseElementsAttr::get(type, ArrayRef<bool>(truths));
-}
-
 GraphTranslator::GraphTranslator(const Program &program,
                                  const std::string &path,
                                  const ImportOptions &options,

@@ -32,8 +32,8 @@ struct FactorTensor {
 
 /// A factor of a product, as a matrix of lines (m of A, n of B) by k. It comes
 /// in pieces: `vector` neighbours, aligned to as many, of which all exist or
-/// none; of the last piece of a line, or of lines, some may, with anything in
-/// memory where the others would be.
+/// none. But the last piece along k, or along the lines, may reach beyond the
+/// end: what memory holds there is read, and is not multiplied.
 class GemmFactor {
 public:
   using Value = mlir::Value;

@@ -30,8 +30,8 @@ private:
     Value inTile;  ///< i1; null for always
   };
   Piece piece(int64_t number);
-  /// How many elements of a piece at (line, k), which begins inside, are: an
-  /// index. Null for all.
+  /// How many elements of the piece at (line, k) are inside the factor, if its
+  /// first is: an index. Null for all.
   Value present(Value line, Value k);
   Value load(const Piece &piece, Value line, Value k, Value inside);
   void store(Value values, const Piece &piece, Value tiles, Value at);
