@@ -2,7 +2,7 @@
 //
 // Inline assembly is known by its text: one instruction whose operands are the
 // call's in order; the loop around mbarrier.try_wait and the wgmma.mma_async
-// that MLIR's NVVM dialect writes.
+// that MLIR's NVVM dialect writes; and what orders wgmma with registers.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/emulation/KernelChunk.h"
@@ -55,7 +55,7 @@ static std::optional<MmaType> elementOf(StringRef &text) {
 
 /// {.reg.pred p; setp.ne.b32 p, $s, 0;
 /// wgmma.mma_async.sync.aligned.m64nNkK.D.A.B {D}, A, B, p, scale-a, scale-b[,
-/// transpose-a, transpose-b];}
+/// transpose-a, transpose-b];}, of A in registers without transpose-a
 bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
   unsigned results = call.getType()->isStructTy()
                          ? cast<StructType>(call.getType())->getNumElements()
@@ -89,7 +89,7 @@ bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
   unsigned registers = *dType == MmaType::F16 ? n / 4 : n / 2;
   if (text != ";}" || b.size() != 1 || (a.size() != 1 && a.size() != 4) ||
       d.size() != results || d.size() != registers || n % 8 || n > 256 ||
-      (immediates.size() != 2 && immediates.size() != 4))
+      immediates.size() < 2 || immediates.size() > (a.size() == 4 ? 3u : 4u))
     return false;
   WgmmaCode code;
   code.n8 = n / 8;
@@ -106,6 +106,8 @@ bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
   code.flags = (a.size() == 4 ? WgmmaCode::kARegisters : 0) |
                (values[0] == -1 ? WgmmaCode::kNegateA : 0) |
                (values[1] == -1 ? WgmmaCode::kNegateB : 0);
+  if (values.size() == 3) // A in registers is not transposed
+    code.flags |= values[2] ? WgmmaCode::kTransposeB : 0;
   if (values.size() == 4)
     code.flags |= (values[2] ? WgmmaCode::kTransposeA : 0) |
                   (values[3] ? WgmmaCode::kTransposeB : 0);
@@ -153,6 +155,33 @@ bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
   return true;
 }
 
+/// wgmma.fence or wgmma.wait_group, through which registers pass: the results
+/// are the operands.
+bool KernelChunk::replaceOrder(CallInst &call, StringRef text) {
+  auto *type = dyn_cast<StructType>(call.getType());
+  StringRef name = text.split(' ').first;
+  name.consume_back(";");
+  bool isWait = name == "wgmma.wait_group.sync.aligned";
+  StringRef number = text.drop_front(name.size()).ltrim();
+  uint64_t groups = 0;
+  if (!type || type->getNumElements() != call.arg_size() ||
+      (isWait ? number.consumeInteger(10, groups)
+              : name != "wgmma.fence.sync.aligned") ||
+      number != ";")
+    return false;
+  Builder builder(&call);
+  setSite(builder, call, name);
+  SmallVector<Value *> arguments = {kernelOf(call).thread};
+  if (isWait)
+    arguments.push_back(builder.getInt64(groups));
+  callFunction(builder, name.str(), builder.getVoidTy(), arguments);
+  Value *whole = PoisonValue::get(type);
+  for (unsigned i = 0; i < call.arg_size(); ++i)
+    whole = builder.CreateInsertValue(whole, call.getArgOperand(i), i);
+  replace(call, whole);
+  return true;
+}
+
 void KernelChunk::replaceAssembly(CallInst &call) {
   auto *assembly = cast<InlineAsm>(call.getCalledOperand());
   StringRef text = StringRef(assembly->getAsmString()).trim();
@@ -173,7 +202,7 @@ void KernelChunk::replaceAssembly(CallInst &call) {
                 "$0],$1,$2;@P1bra.uniDONE;bra.uniLAB_WAIT;DONE:}" &&
       replaceByFunction(call, "mbarrier.loop.parity"))
     return;
-  if (replaceWgmma(call, packed))
+  if (replaceWgmma(call, packed) || replaceOrder(call, text))
     return;
   error(call, "the emulator has no inline assembly '" + text.str() + "'");
 }

@@ -98,6 +98,7 @@ private:
   bool replaceByFunction(llvm::CallInst &call, const std::string &name);
   void replaceAssembly(llvm::CallInst &call);
   bool replaceWgmma(llvm::CallInst &call, llvm::StringRef text);
+  bool replaceOrder(llvm::CallInst &call, llvm::StringRef text);
   bool replaceTensorCopy(llvm::CallInst &call, llvm::StringRef name);
   void setSite(Builder &b, llvm::CallInst &call, llvm::StringRef name);
   llvm::Value *toEmulator(Builder &b, llvm::Value *value);

@@ -20,9 +20,10 @@ std::string number(int64_t value) { return std::to_string(value); }
 /// D (64 x 64, f32) = A (64 x 64) B (64 x 64), f16, both tiles brought by TMA
 /// with a swizzle of 128 bytes. B is [k][n], or [n][k] if `transposed` is 0.
 /// `between` stands where both tiles have come, `addsOne` adds 1 to the sums in
-/// the middle.
+/// the middle. `ofRegisters`: A is read from another argument and multiplied
+/// from registers, and the sums pass through the last wait.
 std::string productText(int transposed, const std::string &between = "",
-                        bool addsOne = false) {
+                        bool addsOne = false, bool ofRegisters = false) {
   std::string text = R"(
 @a = internal addrspace(3) global [8192 x i8] undef, align 1024
 @b = internal addrspace(3) global [8192 x i8] undef, align 1024
@@ -38,9 +39,19 @@ declare void @llvm.nvvm.cp.async.bulk.tensor.g2s.tile.2d(ptr addrspace(7), ptr a
 declare void @llvm.nvvm.wgmma.fence.sync.aligned()
 declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
 declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64)
-define ptx_kernel void @tile(ptr byval([128 x i8]) align 64 %ma, ptr byval([128 x i8]) align 64 %mb, ptr %D) {
+define ptx_kernel void @tile(ptr byval([128 x i8]) align 64 %ma, ptr byval([128 x i8]) align 64 %mb, ptr %D)" +
+                     std::string(ofRegisters ? ", ptr %A" : "") + R"() {
 entry:
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %w = lshr i32 %t, 5
+  %w16 = mul i32 %w, 16
+  %lane = and i32 %t, 31
+  %g = lshr i32 %lane, 2
+  %q = and i32 %lane, 3
+  %row = add i32 %w16, %g
+  %r64 = mul i32 %row, 64
+  %q2 = mul i32 %q, 2
+  %at = add i32 %r64, %q2
   %leads = icmp eq i32 %t, 0
   br i1 %leads, label %prepare, label %start
 prepare:
@@ -104,36 +115,62 @@ wait:
     }
     if (isMiddle)
       text += "  call void @llvm.nvvm.wgmma.fence.sync.aligned() ; again\n";
+    std::string factors = "$64", rest = "$65, p, $67,  $68, $69,  $70",
+                scale = "$66", more = "l,l,n,n,n,n,n",
+                arguments = "i64 %a" + n + ", i64 %b" + n +
+                            ", i32 1, i32 1, i32 1, i32 0, i32 ";
+    if (ofRegisters) {
+      factors = "{$64, $65, $66, $67}";
+      rest = "$68, p, $70, $71, $72";
+      scale = "$69";
+      more = "r,r,r,r,l,n,n,n,n";
+      arguments = "";
+      for (int r = 0; r < 4; ++r) {
+        std::string x = "%x" + n + "." + number(r);
+        text += "  " + x + ".at = add i32 %at, " +
+                number(r % 2 * 8 * 64 + step * 16 + r / 2 * 8) + "\n  " + x +
+                ".from = getelementptr half, ptr %A, i32 " + x + ".at\n  " + x +
+                " = load i32, ptr " + x + ".from, align 4\n";
+        arguments += "i32 " + x + ", ";
+      }
+      arguments += "i64 %b" + n + ", i32 1, i32 1, i32 1, i32 ";
+    }
     text += "  %p" + n + " = call " + structure +
-            " asm sideeffect \"{\\0A.reg .pred p;\\0Asetp.ne.b32 p, $66, "
-            "0;\\0Awgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" +
-            outputs + "}, $64, $65, p, $67,  $68, $69,  $70;\\0A}\\0A\", \"" +
-            constraints + "l,l,n,n,n,n,n\"(" + olds + "i64 %a" + n +
-            ", i64 %b" + n + ", i32 1, i32 1, i32 1, i32 0, i32 " +
-            number(transposed) + ")\n";
+            " asm sideeffect \"{\\0A.reg .pred p;\\0Asetp.ne.b32 p, " + scale +
+            ", 0;\\0Awgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" +
+            outputs + "}, " + factors + ", " + rest + ";\\0A}\\0A\", \"" +
+            constraints + more + "\"(" + olds + arguments + number(transposed) +
+            ")\n";
     for (int i = 0; i < 32; ++i)
       text += "  %d" + n + "." + number(i) + " = extractvalue " + structure +
               " %p" + n + ", " + number(i) + "\n";
   }
-  text += R"(  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()
-  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)
+  text += "  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()\n";
+  std::string sums = "%d3.";
+  if (ofRegisters) {
+    std::string tied;
+    for (int i = 0; i < 32; ++i)
+      tied += (i ? ", float %d3." : "float %d3.") + number(i);
+    text += "  %waited = call " + structure +
+            " asm sideeffect \"wgmma.wait_group.sync.aligned 0;\", \"" +
+            constraints.substr(0, constraints.size() - 1) + "\"(" + tied +
+            ")\n";
+    for (int i = 0; i < 32; ++i)
+      text += "  %e." + number(i) + " = extractvalue " + structure +
+              " %waited, " + number(i) + "\n";
+    sums = "%e.";
+  } else {
+    text += "  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)\n";
+  }
+  text += R"(
   %mine = getelementptr i32, ptr addrspace(3) @a, i32 %t
   store i32 0, ptr addrspace(3) %mine, align 4
-  %w = lshr i32 %t, 5
-  %w16 = mul i32 %w, 16
-  %lane = and i32 %t, 31
-  %g = lshr i32 %lane, 2
-  %q = and i32 %lane, 3
-  %row = add i32 %w16, %g
-  %r64 = mul i32 %row, 64
-  %q2 = mul i32 %q, 2
-  %at = add i32 %r64, %q2
   %to = getelementptr float, ptr %D, i32 %at
 )";
   for (int i = 0; i < 32; ++i)
     text += "  %to" + number(i) + " = getelementptr float, ptr %to, i32 " +
             number(i % 2 + i / 2 % 2 * 8 * 64 + i / 4 * 8) +
-            "\n  store float %d3." + number(i) + ", ptr %to" + number(i) +
+            "\n  store float " + sums + number(i) + ", ptr %to" + number(i) +
             ", align 4\n";
   return text + "  ret void\n}\n";
 }
@@ -194,6 +231,42 @@ TEST(EmulatedWarpgroup, RightNumbersInEveryOrder) {
             ASSERT_EQ(tile.d[i * 64 + j], sum) << i << ", " << j;
           }
       }
+  }
+}
+
+/// A of registers, which each thread has as those of mma.sync, and a B of both
+/// orders; without the last wait what wgmma still reads is written.
+TEST(EmulatedWarpgroup, FactorInRegisters) {
+  for (int transposed : {0, 1}) {
+    std::string text = productText(transposed, "", false, true);
+    auto image = imageOf(text);
+    ASSERT_TRUE(image) << image.status().message();
+    auto run = [](const emulator::Image &image, Tile &tile, Order order) {
+      return launch(image, "tile", {1}, {128}, tile.memory, order, tile.ma,
+                    tile.mb, tile.d, tile.a);
+    };
+    for (Order order : kOrders) {
+      Tile tile(transposed);
+      Status status = run(*image, tile, order);
+      ASSERT_TRUE(status) << status.message();
+      for (int i = 0; i < 64; ++i)
+        for (int j = 0; j < 64; ++j) {
+          int sum = 0;
+          for (int k = 0; k < 64; ++k)
+            sum += element(i, k, 1) * element(k, j, 2);
+          ASSERT_EQ(tile.d[i * 64 + j], sum) << i << ", " << j;
+        }
+    }
+    image = imageOf(replaced(replaced(text, "wgmma.wait_group.sync.aligned 0;",
+                                      "wgmma.wait_group.sync.aligned 1;"),
+                             "ptr addrspace(3) @a, i32 %t",
+                             "ptr addrspace(3) @b, i32 %t"));
+    ASSERT_TRUE(image) << image.status().message();
+    Tile tile(transposed);
+    Status status = run(*image, tile, Order::Ascending);
+    EXPECT_TRUE(
+        mentions(status, "an asynchronous operation still reads these bytes"))
+        << status.message();
   }
 }
 
