@@ -109,6 +109,54 @@ TEST(GpuKernels, RowsThatAreNoPiecesAreGathered) {
             gathered.parts.products);
 }
 
+/// A forward of heads of 64 in tiles of 128 x 128.
+Kernel attention(int64_t batches, bool byWarpgroups) {
+  Kernel kernel;
+  kernel.symbol = "attention_forward_0";
+  kernel.kind = "contraction";
+  kernel.dtype = DType::BF16;
+  kernel.flops = batches * 4 * 1024 * 1024 * 64;
+  std::string one = " " + std::to_string(batches) + "x1024x64xbf16";
+  kernel.summary = "attention_forward" + one + one + one + " ->" + one;
+  kernel.block = {byWarpgroups ? 384 : 128, 1, 1};
+  if (byWarpgroups) {
+    kernel.tensorMaps.resize(3);
+    for (artifact::TensorMap &map : kernel.tensorMaps)
+      map.box = {64, 128, 1};
+  }
+  return kernel;
+}
+
+TEST(GpuKernels, SoftmaxOfWarpgroupsIsHiddenInPart) {
+  DeviceRow row = device();
+  row.achievedAttention = 0.5;
+  Gpu gpu(row);
+  KernelTime warps = gpu.timeOf(attention(1000, false), launchOf(8000)),
+             groups = gpu.timeOf(attention(1000, true), launchOf(8000));
+  EXPECT_EQ(warps.what, "attention");
+  EXPECT_EQ(groups.what, "attention by wgmma");
+  double products = 1000. * 4 * 1024 * 1024 * 64 / (1e12 * 0.97),
+         softmax = 1000. * 1024 * 1024 * 13 / (1e11 / 2);
+  EXPECT_NEAR(groups.parts.products, products, 1e-6);
+  // The longer one, and half of the other.
+  ASSERT_GT(products, softmax);
+  EXPECT_NEAR(groups.parts.elements, 0.5 * softmax, 1e-6);
+  // A block's first rows, and its results of 16 KiB.
+  EXPECT_NEAR(groups.parts.around, 8 * (1.5e-6 + 16384 / 30e9) + 1.5e-6, 1e-9);
+  EXPECT_NEAR(warps.parts.products, products * 0.97 / 0.3, 1e-6);
+}
+
+TEST(GpuKernels, MaskedScoresOfATileTakeTime) {
+  Gpu gpu(device());
+  Kernel causal = attention(1000, true);
+  causal.flops /= 2;
+  causal.summary += " causal";
+  KernelTime whole = gpu.timeOf(attention(1000, true), launchOf(8000)),
+             half = gpu.timeOf(causal, launchOf(8000));
+  // Of 8 x 8 tiles 36.
+  EXPECT_NEAR(half.parts.products, whole.parts.products * 36 / 64, 1e-6);
+}
+
 TEST(GpuKernels, FewThreadsLeaveMemoryIdle) {
   Gpu gpu(device());
   Kernel kernel;

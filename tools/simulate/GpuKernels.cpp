@@ -1,6 +1,7 @@
 //===- GpuKernels.cpp - what a kernel takes on a GPU ----------------------===//
 #include "tools/simulate/GpuKernels.h"
 
+#include "passes/target/AttentionTime.h"
 #include "passes/target/CudaModel.h"
 #include "tools/simulate/KernelSummary.h"
 #include "tools/simulate/Machine.h"
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 namespace tandem::simulate {
 
@@ -23,17 +25,9 @@ namespace {
 // what is reported of graphs of short kernels on A100 and H100.
 constexpr double fromKernelToKernel = 1.2e-6, fillAndDrain = 1.5e-6;
 
-// Until a block's first tiles have come: some round trips to memory, and of
-// bulk copies the barriers and the tensor maps as well. Assumed.
-constexpr double firstTiles = 1e-6, firstBulkTiles = 1.5e-6;
-
-// What a multiprocessor stores, and loads for what is fused behind a product,
-// in a second: about its part of L2's rate on H100. Assumed.
-constexpr double besideProducts = 30e9;
-
-// wgmma from bulk copies without clusters reached 777 of 799 TFLOP/s on H100
-// (github.com/pranjalssh/fast.cu, kernels 6 and 7, products of 8192).
-constexpr double wgmmaWithoutClusters = 0.97;
+// Until a block's first tiles have come: some round trips to memory. Assumed,
+// as that of bulk copies (AttentionTime.h).
+constexpr double firstTiles = 1e-6;
 
 // mma.sync on sm_90: 62.9 % of what wgmma has, as we remember Luo et al.,
 // "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
@@ -43,10 +37,6 @@ constexpr double mmaOnHopper = 0.62, ofMma = 0.85, ofGathers = 0.4;
 
 // Multiply-adds of threads reach so much of their rate (assumed).
 constexpr double ofThreads = 0.8;
-
-// Attention's tiles, by mma.sync, of what FlashAttention-2 does at its best:
-// heads of 64, causal, with softmax between the products (assumed).
-constexpr double ofAttention = 0.6;
 
 // Bytes that a thread of a loop has on their way, and how long they are, in
 // seconds: four loads of 8 bytes, and about the latency of a busy memory.
@@ -180,13 +170,51 @@ void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
   parts.memory = std::max(moving(kernel) - seconds, 0.0);
 }
 
+/// Attention by wgmma, whose boxes say how it is cut: own rows come first.
+static std::optional<AttentionWork> attentionOf(const Kernel &kernel) {
+  KernelSummary summary = readSummary(kernel.summary);
+  const auto &operands = summary.operands;
+  const auto &maps = kernel.tensorMaps;
+  if (maps.size() < 2 || operands.size() < 3)
+    return std::nullopt;
+  for (size_t i = 0; i < 3; ++i)
+    if (operands[i].shape.size() < 2)
+      return std::nullopt;
+  if (maps[0].box.size() < 2 || maps[1].box.size() < 2)
+    return std::nullopt;
+  AttentionWork work;
+  work.kernel = summary.op == "attention_forward"    ? AttentionWork::Forward
+                : summary.op == "attention_key_grad" ? AttentionWork::KeyGrad
+                                                     : AttentionWork::QueryGrad;
+  const std::vector<int64_t> &q = operands[0].shape;
+  for (size_t i = 0; i + 2 < q.size(); ++i)
+    work.batches *= q[i];
+  work.queries = q[q.size() - 2];
+  work.keys = operands[1].shape[operands[1].shape.size() - 2];
+  work.width = q.back();
+  work.valueWidth = operands[2].shape.back();
+  work.causal = kernel.summary.ends_with(" causal");
+  work.rows = maps[0].box[1];
+  work.step = maps[1].box[1];
+  return work;
+}
+
 void Gpu::addAttention(const Kernel &kernel, KernelTime &time) const {
   bool isForward = kernel.summary.starts_with("attention_forward");
   time.what = isForward ? "attention" : "gradients of attention";
-  double rate = isHalf(kernel.dtype)
-                    ? row_.narrow * row_.achievedAttention * ofAttention
-                    : peak(kernel) * ofThreads;
-  time.parts.products = double(kernel.flops) / rate;
+  if (std::optional<AttentionWork> work = attentionOf(kernel)) {
+    AttentionTime parts = timeByWarpgroups(*work, row_, processors);
+    time.what += " by wgmma";
+    time.parts.products = parts.products + parts.narrow;
+    time.parts.elements = parts.elements;
+    time.parts.waves = parts.waves;
+    time.parts.around = parts.around + fillAndDrain;
+    time.parts.memory = std::max(moving(kernel) - parts.seconds(), 0.0);
+    return;
+  }
+  time.parts.products = isHalf(kernel.dtype)
+                            ? secondsByWarps(double(kernel.flops), row_)
+                            : double(kernel.flops) / (peak(kernel) * ofThreads);
   time.parts.memory = std::max(moving(kernel) - time.parts.products, 0.0);
   time.parts.around = fillAndDrain;
 }

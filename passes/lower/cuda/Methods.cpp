@@ -9,6 +9,7 @@
 #include "passes/lower/common/MethodFamilies.h"
 #include "passes/lower/cuda/attention/Attention.h"
 #include "passes/lower/cuda/attention/AttentionTiles.h"
+#include "passes/lower/cuda/attention/AttentionWgmma.h"
 #include "passes/lower/cuda/loops/LoopEmitter.h"
 #include "passes/lower/cuda/products/GemmWgmma.h"
 
@@ -132,12 +133,28 @@ template <auto emit> static FailureOr<LaunchShape> by(AroundAnchor &parts) {
 static Fit always(AroundAnchor &) { return Fit::good(); }
 
 static constexpr AnchorMethods::Row attention[] = {
+    {"wgmma", "tiles of rows, by warpgroup from bulk copies",
+     [](AroundAnchor &parts) {
+       return AttentionWgmma::fit(parts.kernel, parts.code);
+     },
+     by<emitAttentionWgmma>,
+     [](AroundAnchor &parts) {
+       return AttentionWgmma(parts.kernel, parts.code).seconds();
+     },
+     nullptr,
+     [](AroundAnchor &parts) {
+       return AttentionWgmma(parts.kernel, parts.code).numbers();
+     }},
     {"tiles", "tiles of rows, multiplied by tensor cores or threads",
      [](AroundAnchor &parts) {
        return AttentionTiles::fit(AttentionIndex(parts.kernel.anchor),
                                   parts.code.target);
      },
-     by<emitAttentionTiles>, nullptr, nullptr,
+     by<emitAttentionTiles>,
+     [](AroundAnchor &parts) {
+       return AttentionTiles(parts.kernel, parts.code).seconds();
+     },
+     nullptr,
      [](AroundAnchor &parts) {
        return AttentionTiles(parts.kernel, parts.code).numbers();
      }},

@@ -27,6 +27,13 @@ ATTENTIONS = [  # tokens, FlashAttention-2, FlashAttention-3: forward, heads of 
     (4096, 321, 476),
     (16384, 324, 497),
 ]
+WIDE = "github.com/pytorch/benchmark, pull request 2391"
+WIDE_ATTENTIONS = [  # tokens, FlashAttention-3: the same, heads of 128
+    (512, 430.3),
+    (1024, 517.1),
+    (4096, 590.2),
+    (16384, 620.7),
+]
 
 
 def product(size):
@@ -41,8 +48,8 @@ def product(size):
 """
 
 
-def attention(tokens):
-    one = f"tensor<{16384 // tokens}x32x{tokens}x64xbf16>"
+def attention(tokens, width=64):
+    one = f"tensor<{16384 // tokens}x{2048 // width}x{tokens}x{width}xbf16>"
     roles = ", ".join(f'%{name}: {one} {{tandem.role = #tandem.role<input "{name}">}}' for name in "qkv")
     return f"""module @attention attributes {{tandem.phase = "capture"}} {{
   func.func @graph({roles}) -> ({one} {{tandem.role = #tandem.role<output "y">}}) {{
@@ -89,6 +96,11 @@ def main():
         for tokens, second, third in ATTENTIONS:
             own = rate(estimates.forward(attention(tokens), "h100"))
             print(f"| {tokens} | {second} TFLOP/s | {third} TFLOP/s | {own:.0f} TFLOP/s |", flush=True)
+        print(f"\nHeads of 128, the same otherwise ({WIDE})\n")
+        print("| tokens | FlashAttention-3 | Tandem, estimated | difference |\n|---|---|---|---|")
+        for tokens, third in WIDE_ATTENTIONS:
+            own = rate(estimates.forward(attention(tokens, 128), "h100"))
+            print(f"| {tokens} | {third:.0f} TFLOP/s | {own:.0f} TFLOP/s | {100 * (own / third - 1):+.0f} % |", flush=True)
     return 0
 
 

@@ -1,7 +1,7 @@
 //===- Attention.h - CUDA code of attention and its gradients -------------===//
 //
-// Two forms: tiles of rows by tensor cores, for what these take, and a warp for
-// each row, for everything.
+// Three forms: tiles of rows by tensor cores, by warpgroup or by warp, for what
+// these take, and a warp for each row, for everything.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTION_H
@@ -14,6 +14,7 @@ namespace tandem::lower::cuda {
 
 LaunchShape emitAttentionRows(AnchorKernel &kernel, ThreadCode &code);
 LaunchShape emitAttentionTiles(AnchorKernel &kernel, ThreadCode &code);
+LaunchShape emitAttentionWgmma(AnchorKernel &kernel, ThreadCode &code);
 
 } // namespace tandem::lower::cuda
 

@@ -1,7 +1,6 @@
 //===- AttentionTiles.cpp - which tiles, and how they get to memory -------===//
 #include "passes/lower/cuda/attention/AttentionTiles.h"
-
-#include <numbers>
+#include "passes/target/CudaModel.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -17,17 +16,8 @@ static constexpr int64_t kSums = 128, kRegisters = 168;
 static constexpr int64_t kSumsByThreads = 64, kRegistersByThreads = 144;
 
 AttentionTiles::AttentionTiles(AnchorKernel &kernel, ThreadCode &code)
-    : kernel(kernel), code(code),
-      mma(code, AttentionIndex(kernel.anchor).element), index(kernel.anchor),
-      isForward(isa<AttentionForwardOp>(kernel.anchor)),
-      byKey(isa<AttentionKeyGradOp>(kernel.anchor)) {
-  ownRows = byKey ? index.attention.keys : index.attention.queries;
-  otherRows = byKey ? index.attention.queries : index.attention.keys;
-  // A positive factor leaves the largest score the largest.
-  bool isPositive = index.scale > 0;
-  before = isPositive ? 1 : index.scale;
-  factor = (isPositive ? index.scale : 1) * std::numbers::log2e;
-  chooseSums();
+    : AttentionScores(kernel, code), mma(code, index.element) {
+  divideSums();
   chooseShape();
 }
 
@@ -51,29 +41,15 @@ Fit AttentionTiles::fit(const AttentionIndex &index, const CudaTarget &target) {
   return Fit::good();
 }
 
-AttentionTiles::Number AttentionTiles::own(bool ofB) const {
-  return byKey ? (ofB ? Number::V : Number::K) : (ofB ? Number::DY : Number::Q);
-}
-AttentionTiles::Number AttentionTiles::other(bool ofB) const {
-  return byKey ? (ofB ? Number::DY : Number::Q) : (ofB ? Number::V : Number::K);
-}
-
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
 
-void AttentionTiles::chooseSums() {
-  widthA = roundUp(index.attention.width, 16);
-  widthB = roundUp(index.attention.valueWidth, 16);
-  if (isForward || (byKey && kernel.isWanted(1)))
-    sums.push_back({byKey ? 1u : 0u, true, widthB, index.e});
-  if (!isForward && kernel.isWanted(0))
-    sums.push_back({0, false, widthA, index.d});
+/// Sums that are too many for a thread's registers are divided by columns.
+void AttentionTiles::divideSums() {
   int64_t columns = 0;
-  for (const Sum &sum : sums) {
+  for (const Sum &sum : sums)
     columns += sum.columns;
-    needsGradients |= !sum.ofB;
-  }
   // With 16 own rows, two columns are a register.
   parts = ceilDiv(columns / 2, index.element.isF32() ? kSumsByThreads : kSums);
   for (Sum &sum : sums) {
@@ -91,12 +67,17 @@ int64_t AttentionTiles::sharedBytes(const Shape &shape) const {
   return ownBytes + 2 * (shape.step * (a + b) + numbers) + 8 * 128;
 }
 
-ScheduleOverride AttentionTiles::Shape::numbers() const {
-  using enum ScheduleKey;
-  return ScheduleOverride({{BlockM, rows()}, {BlockN, step}, {WarpsM, warps}});
-}
-
 ScheduleOverride AttentionTiles::numbers() const { return shape.numbers(); }
+
+double AttentionTiles::seconds() const {
+  // Until the first rows have come, as in GemmSchedule.cpp; and what threads
+  // reach of their rate. Assumed.
+  constexpr double start = 1e-6, ofThreads = 0.8;
+  const DeviceRow &device = CudaModel::of(code.target.sm).device();
+  double flops = work().flops();
+  return start + (index.element.isF32() ? flops / (device.f32 * ofThreads)
+                                        : secondsByWarps(flops, device));
+}
 
 /// Candidates, the best first.
 static constexpr AttentionTiles::Shape shapes[] = {
@@ -318,29 +299,6 @@ void AttentionTiles::copyStep(Value number) {
 //===----------------------------------------------------------------------===//
 // The walk
 //===----------------------------------------------------------------------===//
-
-/// The steps with scores that are all seen and those with some that are not:
-/// both as first and end. Of queries the latter are the last ones, of keys the
-/// first ones.
-std::pair<AttentionTiles::Values, AttentionTiles::Values>
-AttentionTiles::bounds() {
-  int64_t step = shape.step, all = ceilDiv(otherRows, step);
-  Value zero = code.index(0), end = code.index(all);
-  // Rows that are not there are zeros; as queries these add nothing.
-  Value full = code.index(byKey ? all : otherRows / step);
-  if (!index.causal)
-    return {{zero, full}, byKey ? Values{zero, zero} : Values{full, end}};
-  if (byKey) {
-    Value begin = code.min(code.div(ownFirst, step), end);
-    Value middle = code.min(
-        code.div(code.add(ownFirst, shape.rows() + step - 2), step), end);
-    return {{middle, end}, {begin, middle}};
-  }
-  full = code.min(code.div(code.add(ownFirst, 1), step), full);
-  end = code.min(code.div(code.add(ownFirst, shape.rows() + step - 1), step),
-                 end);
-  return {{zero, full}, {full, end}};
-}
 
 /// The steps [from, to) of those before `end`, the first of which is on its
 /// way.

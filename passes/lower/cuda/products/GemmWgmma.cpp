@@ -1,11 +1,8 @@
 //===- GemmWgmma.cpp - products of warpgroups from bulk copies ------------===//
 //
-// A tile in shared memory is rows of 128 bytes, which copies write and wgmma
-// reads with their pieces of 16 bytes permuted by the row's number modulo 8
-// (PTX ISA, "swizzling modes"), free of bank conflicts. A factor whose
-// neighbours are along k has a row for each line. One whose neighbours are
-// along the lines has chunks of 64 lines (of 2 bytes), in each a row for each
-// k; wgmma transposes it. A wgmma takes 32 bytes of k.
+// A factor whose neighbours are along k has a row of its tile for each line.
+// One whose neighbours are along the lines has chunks of 64 lines (of 2 bytes),
+// in each a row for each k; wgmma transposes it. A wgmma takes 32 bytes of k.
 //
 // Which registers a wgmma reads and writes is known to be safe only after
 // wgmma.wait_group: the sums are not touched between the products, and the
@@ -24,20 +21,13 @@ using namespace tandem;
 using namespace tandem::lower::cuda;
 
 namespace {
-constexpr int64_t rowBytes = 128;
-/// Eight rows: after so many the permutation begins anew.
-constexpr int64_t groupBytes = 8 * rowBytes;
-constexpr int64_t warpgroupSize = 128, rowsOfGroup = 64;
-constexpr int64_t barrierBytes = 8;
-/// What the threads of the copying warpgroup leave to the others: a block of
+// What the threads of the copying warpgroup leave to the others: a block of
 /// three warpgroups has 168 registers for each thread at its start.
 constexpr uint32_t copierRegisters = 40, multiplierRegisters = 232;
-/// A hint: how long a wait may sleep, in nanoseconds.
-constexpr int64_t patience = 1000000;
 
 /// How the rows of one wgmma's k are found from those of the one before.
 int64_t stepBytes(bool alongK, int64_t bytes) {
-  return alongK ? 32 : 32 / bytes * rowBytes;
+  return alongK ? 32 : 32 / bytes * tileRowBytes;
 }
 } // namespace
 
@@ -65,15 +55,15 @@ Fit lower::cuda::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
 }
 
 int64_t WgmmaProduct::stageBytes(const GemmSchedule &schedule) {
-  return (schedule.blockM + schedule.blockN) * rowBytes * schedule.stages;
+  return (schedule.blockM + schedule.blockN) * tileRowBytes * schedule.stages;
 }
 
 WgmmaProduct::WgmmaProduct(ThreadCode &code, const Gemm &gemm,
                            const GemmSchedule &schedule)
-    : code(code), gemm(gemm), schedule(schedule),
+    : code(code), warpgroup(code), gemm(gemm), schedule(schedule),
       a(describe(*gemm.a, schedule.blockM, 0)),
       b(describe(*gemm.b, schedule.blockN,
-                 schedule.blockM * rowBytes * schedule.stages)) {
+                 schedule.blockM * tileRowBytes * schedule.stages)) {
   SmallVector<Type> sums(static_cast<size_t>(schedule.blockN / 2),
                          code.b.getF32Type());
   sumsType = LLVM::LLVMStructType::getLiteral(code.b.getContext(), sums);
@@ -82,7 +72,7 @@ WgmmaProduct::WgmmaProduct(ThreadCode &code, const Gemm &gemm,
 WgmmaProduct::Factor WgmmaProduct::describe(GemmFactor &factor, int64_t lines,
                                             int64_t at) {
   const FactorTensor &tensor = *factor.tensor;
-  int64_t bytes = elementBytes(factor.element), inner = rowBytes / bytes;
+  int64_t bytes = elementBytes(factor.element), inner = tileRowBytes / bytes;
   TensorMap map;
   map.buffer = tensor.buffer;
   map.offset = tensor.offset * bytes;
@@ -94,55 +84,17 @@ WgmmaProduct::Factor WgmmaProduct::describe(GemmFactor &factor, int64_t lines,
   map.box.assign(tensor.sizes.size(), 1);
   map.box[0] = inner;
   map.box[1] = factor.alongK ? lines : schedule.blockK;
-  return {&factor, lines, at, lines * rowBytes, code.tensorMap(map)};
+  return {&factor, lines, at, lines * tileRowBytes, code.tensorMap(map)};
 }
 
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//
 
-Value WgmmaProduct::bits(int64_t value) {
-  return arith::ConstantOp::create(
-      code.b, code.loc, code.b.getI32IntegerAttr(static_cast<int32_t>(value)));
-}
-
-/// An address in shared memory as a pointer.
-static Value pointer(ThreadCode &code, Value address, unsigned space) {
-  auto type = LLVM::LLVMPointerType::get(code.b.getContext(), 3);
-  Value shared = LLVM::IntToPtrOp::create(code.b, code.loc, type, address);
-  if (space == 3)
-    return shared;
-  return LLVM::AddrSpaceCastOp::create(
-      code.b, code.loc, LLVM::LLVMPointerType::get(code.b.getContext(), space),
-      shared);
-}
-
-/// The address of a memref in shared memory, i64.
-static Value addressOf(ThreadCode &code, Value memref) {
-  Value address =
-      memref::ExtractAlignedPointerAsIndexOp::create(code.b, code.loc, memref);
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
-                                    address);
-}
-
-static Value word(ThreadCode &code, Value index) {
-  return arith::IndexCastOp::create(code.b, code.loc, code.b.getI64Type(),
-                                    index);
-}
-
-Value WgmmaProduct::barrierAt(Value first, Value stage) {
-  return pointer(code,
-                 code.add(first, code.mul(word(code, stage), barrierBytes)), 3);
-}
-
-void WgmmaProduct::wait(Value barrier, Value parity) {
-  NVVM::MBarrierTryWaitParityOp::create(code.b, code.loc, barrier, parity,
-                                        bits(patience));
-}
-
 std::pair<Value, Value> WgmmaProduct::after(Value stage, Value parity) {
   Value isLast = code.equal(stage, code.index(schedule.stages - 1));
-  Value turned = arith::XOrIOp::create(code.b, code.loc, parity, bits(1));
+  Value turned =
+      arith::XOrIOp::create(code.b, code.loc, parity, warpgroup.bits(1));
   return {code.select(isLast, code.index(0), code.add(stage, 1)),
           code.select(isLast, turned, parity)};
 }
@@ -152,22 +104,16 @@ void WgmmaProduct::initialize() {
     for (int64_t i = 0; i < schedule.stages; ++i) {
       Value stage = code.index(i);
       // The thread that copies; and a lane of each warp that multiplies.
-      NVVM::MBarrierInitOp::create(code.b, code.loc, barrierAt(full, stage),
-                                   bits(1), Value());
-      NVVM::MBarrierInitOp::create(code.b, code.loc, barrierAt(empty, stage),
-                                   bits(schedule.threads() / warpSize),
-                                   Value());
+      warpgroup.initialize(warpgroup.barrierAt(full, stage), 1);
+      warpgroup.initialize(warpgroup.barrierAt(empty, stage),
+                           schedule.threads() / warpSize);
     }
-    NVVM::FenceMbarrierInitOp::create(code.b, code.loc);
+    warpgroup.fenceInitialized();
   });
   // The first copies wait for what they are told, which is in memory.
   code.when(code.equal(code.thread(), code.index(schedule.threads())), [&] {
     for (const Factor &factor : {a, b})
-      NVVM::PrefetchOp::create(
-          code.b, code.loc, NVVM::PrefetchCacheLevelAttr(),
-          NVVM::CacheEvictionPriorityAttr(), factor.map, /*predicate=*/Value(),
-          /*tensormap=*/code.b.getUnitAttr(), /*uniform=*/UnitAttr(),
-          /*in_param_space=*/UnitAttr());
+      warpgroup.prefetch(factor.map);
   });
   code.barrier();
 }
@@ -178,24 +124,17 @@ void WgmmaProduct::initialize() {
 
 void WgmmaProduct::copyTile(const Factor &factor, Value line, Value k,
                             Value stage, Value full) {
-  Value to = code.add(code.add(base, code.mul(word(code, stage), factor.bytes)),
-                      factor.at);
-  int64_t chunk =
-      factor.alongK() ? factor.lines : rowBytes / elementBytes(gemm.element);
+  Value to = code.add(
+      code.add(base, code.mul(warpgroup.word(stage), factor.bytes)), factor.at);
+  int64_t chunk = factor.alongK() ? factor.lines
+                                  : tileRowBytes / elementBytes(gemm.element);
   for (int64_t done = 0; done < factor.lines; done += chunk) {
     Values place;
     Value atLine = code.add(line, done);
     place.push_back(factor.alongK() ? k : atLine);
     place.push_back(factor.alongK() ? atLine : k);
     llvm::append_range(place, factor.factor->batchPlace());
-    for (Value &at : place)
-      at = code.narrow(at);
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        code.b, code.loc, pointer(code, code.add(to, done * rowBytes), 7),
-        factor.map, place, full, /*im2colOffsets=*/ValueRange(),
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
-        /*group=*/NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+    warpgroup.copy(factor.map, place, code.add(to, done * tileRowBytes), full);
   }
 }
 
@@ -205,15 +144,12 @@ void WgmmaProduct::copy(Value m, Value n, Value kFirst, Value count) {
   code.when(code.equal(code.thread(), code.index(schedule.threads())), [&] {
     // The stages are empty at first: their barriers' turn before the first has
     // the other parity.
-    code.loop(code.index(0), count, 1, {code.index(0), bits(1)},
+    code.loop(code.index(0), count, 1, {code.index(0), warpgroup.bits(1)},
               [&](Value number, ValueRange carried) {
                 Value stage = carried[0], parity = carried[1];
-                wait(barrierAt(empty, stage), parity);
-                Value barrier = barrierAt(full, stage);
-                NVVM::MBarrierArriveExpectTxOp::create(
-                    code.b, code.loc, code.b.getI64Type(), barrier,
-                    bits(a.bytes + b.bytes), NVVM::MemScopeKind::CTA,
-                    /*relaxed=*/false, Value());
+                warpgroup.wait(warpgroup.barrierAt(empty, stage), parity);
+                Value barrier = warpgroup.barrierAt(full, stage);
+                warpgroup.expect(barrier, a.bytes + b.bytes);
                 Value k = code.mul(code.add(kFirst, number), schedule.blockK);
                 copyTile(a, m, k, stage, barrier);
                 copyTile(b, n, k, stage, barrier);
@@ -228,32 +164,25 @@ void WgmmaProduct::copy(Value m, Value n, Value kFirst, Value count) {
 //===----------------------------------------------------------------------===//
 
 Value WgmmaProduct::descriptor(const Factor &factor, Value stage, Value line) {
-  // PTX ISA, "Matrix Descriptor Format": 14 bits each of the address, and of
-  // the distances, in units of 16 bytes; the swizzle of 128 bytes is 1.
-  int64_t leading = factor.alongK() ? 16 : rowsOfGroup * rowBytes;
-  int64_t fields =
-      leading >> 4 << 16 | (groupBytes >> 4) << 32 | int64_t(1) << 62;
   Value at = code.add(code.add(base, factor.at),
-                      code.mul(word(code, stage), factor.bytes));
+                      code.mul(warpgroup.word(stage), factor.bytes));
   if (line)
-    at = code.add(at, code.mul(word(code, line), rowBytes));
-  Value low =
-      arith::AndIOp::create(code.b, code.loc, at, code.like(at, 0x3ffff));
-  low = arith::ShRUIOp::create(code.b, code.loc, low, code.like(low, 4));
-  return arith::OrIOp::create(code.b, code.loc, low, code.like(low, fields));
+    at = code.add(at, code.mul(warpgroup.word(line), tileRowBytes));
+  return warpgroup.descriptor(
+      at, factor.alongK() ? 16 : warpgroupRows * tileRowBytes);
 }
 
 Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
   OpBuilder &b = code.b;
   Location loc = code.loc;
   int64_t bytes = elementBytes(gemm.element);
-  Value ofA = descriptor(a, stage, code.mul(group, rowsOfGroup));
+  Value ofA = descriptor(a, stage, code.mul(group, warpgroupRows));
   Value ofB = descriptor(this->b, stage, Value());
   NVVM::WGMMATypes type = gemm.element.isF16()    ? NVVM::WGMMATypes::f16
                           : gemm.element.isBF16() ? NVVM::WGMMATypes::bf16
                                                   : NVVM::WGMMATypes::tf32;
   auto shape = NVVM::MMAShapeAttr::get(
-      b.getContext(), static_cast<int>(rowsOfGroup),
+      b.getContext(), static_cast<int>(warpgroupRows),
       static_cast<int>(schedule.blockN), static_cast<int>(32 / bytes));
   // The first products of all replace what registers have: writing zeros to
   // them would be for nothing, and has to be over before the fence.
@@ -261,7 +190,7 @@ Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
   if (!sums)
     sums = LLVM::UndefOp::create(b, loc, sumsType);
   NVVM::WgmmaFenceAlignedOp::create(b, loc);
-  for (int64_t i = 0; i < rowBytes / 32; ++i) {
+  for (int64_t i = 0; i < tileRowBytes / 32; ++i) {
     auto atStep = [&](Value descriptor, const Factor &factor) {
       return code.add(descriptor, i * stepBytes(factor.alongK(), bytes) / 16);
     };
@@ -283,30 +212,27 @@ Value WgmmaProduct::multiply(Value count) {
   Location loc = code.loc;
   NVVM::SetMaxRegisterOp::create(b, loc, multiplierRegisters,
                                  NVVM::SetMaxRegisterAction::increase);
-  // The same in all threads of a warp, and known to be.
-  group = code.div(code.thread(), warpgroupSize);
-  group = code.widenIndex(code.shuffleFrom(code.narrow(group), code.index(0)));
-  wait(barrierAt(full, code.index(0)), bits(0));
+  group = warpgroup.group();
+  warpgroup.wait(warpgroup.barrierAt(full, code.index(0)), warpgroup.bits(0));
   Value first = multiplyTile(code.index(0), Value());
-  auto [stage, parity] = after(code.index(0), bits(0));
-  Values last = code.loop(
-      code.index(1), count, 1, {first, stage, parity},
-      [&](Value, ValueRange carried) {
-        Value stage = carried[1], parity = carried[2];
-        wait(barrierAt(full, stage), parity);
-        Value next = multiplyTile(stage, carried[0]);
-        // All but these products are done: the stage before is empty.
-        NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 1);
-        code.when(code.equal(code.lane(), code.index(0)), [&] {
-          Value before =
-              code.select(code.equal(stage, code.index(0)),
-                          code.index(schedule.stages - 1), code.add(stage, -1));
-          NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(),
-                                         barrierAt(empty, before), Value());
-        });
-        auto [nextStage, turn] = after(stage, parity);
-        return Values{next, nextStage, turn};
-      });
+  auto [stage, parity] = after(code.index(0), warpgroup.bits(0));
+  Values last =
+      code.loop(code.index(1), count, 1, {first, stage, parity},
+                [&](Value, ValueRange carried) {
+                  Value stage = carried[1], parity = carried[2];
+                  warpgroup.wait(warpgroup.barrierAt(full, stage), parity);
+                  Value next = multiplyTile(stage, carried[0]);
+                  // All but these products are done: the stage before is empty.
+                  NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 1);
+                  code.when(code.equal(code.lane(), code.index(0)), [&] {
+                    Value before = code.select(code.equal(stage, code.index(0)),
+                                               code.index(schedule.stages - 1),
+                                               code.add(stage, -1));
+                    warpgroup.arrive(warpgroup.barrierAt(empty, before));
+                  });
+                  auto [nextStage, turn] = after(stage, parity);
+                  return Values{next, nextStage, turn};
+                });
   NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 0);
   return last[0];
 }
@@ -316,9 +242,9 @@ void WgmmaProduct::emit(Value memory, Value m, Value n, Value kFirst,
                         llvm::function_ref<void(ValueRange sums)> finish) {
   OpBuilder &builder = code.b;
   Location loc = code.loc;
-  base = addressOf(code, memory);
-  full =
-      addressOf(code, code.shared({2 * schedule.stages}, builder.getI64Type()));
+  base = warpgroup.addressOf(memory);
+  full = warpgroup.addressOf(
+      code.shared({2 * schedule.stages}, builder.getI64Type()));
   empty = code.add(full, schedule.stages * barrierBytes);
   initialize();
   code.when(

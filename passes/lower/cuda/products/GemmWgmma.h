@@ -15,6 +15,7 @@
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/cuda/products/Gemm.h"
+#include "passes/lower/cuda/products/WarpgroupCode.h"
 
 namespace tandem::lower::cuda {
 
@@ -65,13 +66,11 @@ private:
   /// What wgmma is told of a factor's stage, from the line on.
   Value descriptor(const Factor &factor, Value stage, Value line);
 
-  Value bits(int64_t value);
-  Value barrierAt(Value first, Value stage);
-  void wait(Value barrier, Value parity);
   /// The stage after `stage`, and the parity of its turn.
   std::pair<Value, Value> after(Value stage, Value parity);
 
   ThreadCode &code;
+  WarpgroupCode warpgroup;
   const Gemm &gemm;
   const GemmSchedule &schedule;
   Factor a, b;
