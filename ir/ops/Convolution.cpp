@@ -8,6 +8,7 @@
 #include "ir/ops/Convolution.h"
 #include "ir/Ops.h"
 #include "ir/Pullback.h"
+#include "ir/ops/Precision.h"
 #include "ir/reference/Generic.h"
 
 using namespace mlir;
@@ -76,14 +77,32 @@ LogicalResult Conv2dInputGradOp::inferReturnTypes(MLIRContext *, Loc loc,
   return pushShape(loc, dy, adaptor.getShape(), types);
 }
 
+/// The type of a tensor, or of a reference to one, of f32.
+static Type ofF32(Type type) {
+  Type f32 = Float32Type::get(type.getContext());
+  if (auto ref = dyn_cast<RefType>(type))
+    return RefType::get(type.getContext(), ref.getShape(), f32);
+  return cast<RankedTensorType>(type).clone(f32);
+}
+
 LogicalResult Conv2dFilterGradOp::inferReturnTypes(MLIRContext *, Loc loc,
                                                    Adaptor adaptor,
                                                    Types &types) {
   Type x = adaptor.getX().getType(), dy = adaptor.getDy().getType();
   auto xShape = infer::shapeOf(loc, x);
-  if (failed(xShape) || failed(expectSameElements(loc, x, dy)) ||
-      failed(expectPrecision(loc, adaptor.getPrecision(), x)))
+  if (failed(xShape) || failed(expectSameElements(loc, x, dy)))
     return failure();
+  if (adaptor.getPrecision() == kSumsPrecision) {
+    Type element = getElementTypeOrSelf(x);
+    if (!element.isBF16() && !element.isF16())
+      return emitOptionalError(loc, "'precision' of '", kSumsPrecision,
+                               "' is of operands of 'f16' or 'bf16', but they "
+                               "are of ",
+                               element);
+    x = ofF32(x);
+  } else if (failed(expectPrecision(loc, adaptor.getPrecision(), x))) {
+    return failure();
+  }
   auto conv = Convolution2d::get(loc, *xShape, adaptor.getShape(),
                                  adaptor.getStrides(), adaptor.getPadding(),
                                  adaptor.getDilation(), adaptor.getGroups());
@@ -134,25 +153,31 @@ int64_t Conv2dFilterGradOp::getFlops() { return flops(getConvolution()); }
 // Gradients
 //===----------------------------------------------------------------------===//
 
+/// That of a product which gradients make of one with another.
+static StringAttr keptPrecision(StringAttr precision) {
+  bool isKept = precision && precision.getValue() != kSumsPrecision;
+  return isKept ? precision : StringAttr();
+}
+
 template <typename Op>
 static Expr forward(Pullback &p, Op op, Value x, Value w) {
-  return p.expr(Conv2dOp::create(p.builder, p.loc, x, w, op.getStrides(),
-                                 op.getPadding(), op.getDilation(),
-                                 op.getGroups(), op.getPrecisionAttr()));
+  return p.expr(Conv2dOp::create(
+      p.builder, p.loc, x, w, op.getStrides(), op.getPadding(),
+      op.getDilation(), op.getGroups(), keptPrecision(op.getPrecisionAttr())));
 }
 template <typename Op>
 static Expr inputGrad(Pullback &p, Op op, Value dy, Value w) {
   return p.expr(Conv2dInputGradOp::create(
       p.builder, p.loc, dy, w, op.getConvolution().inputShape(),
       op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups(),
-      op.getPrecisionAttr()));
+      keptPrecision(op.getPrecisionAttr())));
 }
 template <typename Op>
 static Expr filterGrad(Pullback &p, Op op, Value x, Value dy) {
   return p.expr(Conv2dFilterGradOp::create(
       p.builder, p.loc, x, dy, op.getConvolution().filterShape(),
       op.getStrides(), op.getPadding(), op.getDilation(), op.getGroups(),
-      op.getPrecisionAttr()));
+      keptPrecision(op.getPrecisionAttr())));
 }
 
 LogicalResult Conv2dOp::pullback(Pullback &p) {
@@ -170,10 +195,11 @@ LogicalResult Conv2dInputGradOp::pullback(Pullback &p) {
   return success();
 }
 LogicalResult Conv2dFilterGradOp::pullback(Pullback &p) {
+  Expr dy = p.dy().cast(getX().getType().getElementType());
   if (p.needs(0))
-    p.set(0, inputGrad(p, *this, getDy(), p.dy()));
+    p.set(0, inputGrad(p, *this, getDy(), dy));
   if (p.needs(1))
-    p.set(1, forward(p, *this, getX(), p.dy()));
+    p.set(1, forward(p, *this, getX(), dy));
   return success();
 }
 

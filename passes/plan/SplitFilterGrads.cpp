@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ir/ops/Convolution.h"
+#include "ir/ops/Precision.h"
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Target.h"
@@ -23,6 +24,11 @@ namespace tandem {
 
 using namespace mlir;
 using namespace tandem;
+
+static bool isNarrow(Conv2dFilterGradOp op) {
+  Type element = op.getY().getType().getElementType();
+  return element.isF16() || element.isBF16();
+}
 
 /// How many parts: as many as give enough blocks of results, while each is
 /// worth a thread's start and what is added is little beside what is read.
@@ -40,12 +46,15 @@ static int64_t partsOf(Conv2dFilterGradOp op) {
   int64_t blocks = conv.groups *
                    llvm::divideCeil(conv.filtersPerGroup(), planesOfBlock) *
                    llvm::divideCeil(conv.channelsPerGroup(), planesOfBlock);
+  // Pairs of images are multiplied at once, where there are any.
+  bool hasPairs = isNarrow(op) && conv.batch % 2 == 0;
+  int64_t unit = hasPairs ? 2 : 1;
   int64_t most = std::min(
       {conv.batch, op.getFlops() / fewestFlops,
        (sizeOf(op.getX()) + sizeOf(op.getDy())) / (fewestReads * made)});
   int64_t parts = 1;
   for (int64_t p = 2; p <= most && parts * blocks < enoughBlocks; ++p)
-    if (conv.batch % p == 0)
+    if (conv.batch % (unit * p) == 0)
       parts = p;
   return parts;
 }
@@ -69,13 +78,18 @@ static void split(Conv2dFilterGradOp op, int64_t parts) {
   SmallVector<int64_t> shape(op.getShape());
   shape[0] *= parts;
   Value x = grouped(op.getX()), dy = grouped(op.getDy());
+  // What is added is not rounded to less than f32.
+  StringAttr precision =
+      isNarrow(op) ? b.getStringAttr(kSumsPrecision) : op.getPrecisionAttr();
   Value sums = tagged(Conv2dFilterGradOp::create(
       b, loc, x, dy, shape, op.getStrides(), op.getPadding(), op.getDilation(),
-      op.getGroups() * parts, op.getPrecisionAttr()));
+      op.getGroups() * parts, precision));
   shape[0] /= parts;
   shape.insert(shape.begin(), parts);
   sums = tagged(ReshapeOp::create(b, loc, sums, shape));
   Value sum = tagged(ReduceSumOp::create(b, loc, sums, ArrayRef<int64_t>{0}));
+  if (isNarrow(op))
+    sum = tagged(CastOp::create(b, loc, op.getY().getType(), sum));
   op.getY().replaceAllUsesWith(sum);
   op.erase();
 }
@@ -88,9 +102,9 @@ static unsigned splitFilterGrads(func::FuncOp func) {
   SmallVector<Conv2dFilterGradOp> ops;
   func.walk([&](Conv2dFilterGradOp op) { ops.push_back(op); });
   for (Conv2dFilterGradOp op : ops) {
-    // What is added is not rounded to less than f32.
     Type element = op.getY().getType().getElementType();
-    if (!element.isF32() && !element.isF64())
+    bool isSummed = element.isF32() || element.isF64() || isNarrow(op);
+    if (!isSummed || op.getPrecision() == kSumsPrecision)
       continue;
     if (int64_t parts = partsOf(op); parts > 1) {
       split(op, parts);

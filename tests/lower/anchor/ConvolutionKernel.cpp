@@ -15,9 +15,13 @@ static std::string list(const std::vector<int64_t> &numbers,
 
 std::string tandem::test::convolutionKernel(const Convolution &c,
                                             ConvolutionPass pass, bool hasEnd) {
-  auto tensor = [&](const std::vector<int64_t> &shape) {
-    return "tensor<" + list(shape, "x") + "x" + c.element + ">";
+  auto of = [&](const std::string &element, const std::vector<int64_t> &shape) {
+    return "tensor<" + list(shape, "x") + "x" + element + ">";
   };
+  auto tensor = [&](const std::vector<int64_t> &shape) {
+    return of(c.element, shape);
+  };
+  std::string precision;
   std::vector<int64_t> xs{c.batch, c.channels, c.height, c.width};
   std::vector<int64_t> ws{c.filters, c.channels / c.groups, c.kh, c.kw};
   std::string x = tensor(xs), w = tensor(ws),
@@ -30,15 +34,17 @@ std::string tandem::test::convolutionKernel(const Convolution &c,
   } else if (pass == ConvolutionPass::FilterGrad) {
     op = "conv2d_filter_grad %0, %1 to [" + list(ws, ", ") + "]";
     b = y;
-    made = w;
+    made = c.givesSums ? of("f32", ws) : w;
+    if (c.givesSums)
+      precision = " {precision = \"sums\"}";
   }
   std::string body =
       "%y = tandem." + op + " strides [" +
       list({c.stride[0], c.stride[1]}, ", ") + "] padding [" +
       list({c.padding[0], c.padding[1], c.padding[2], c.padding[3]}, ", ") +
       "] dilation [" + list({c.dilation[0], c.dilation[1]}, ", ") +
-      "] groups " + std::to_string(c.groups) + " : " + a + ", " + b + " -> " +
-      made;
+      "] groups " + std::to_string(c.groups) + precision + " : " + a + ", " +
+      b + " -> " + made;
   if (!hasEnd)
     return kernelModule({a, b}, {made}, body + "\ntandem.yield %y : " + made);
   return kernelModule({a, b, made}, {made},

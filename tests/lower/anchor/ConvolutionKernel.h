@@ -15,6 +15,8 @@ struct Convolution {
   int64_t dilation[2] = {1, 1};
   int64_t groups = 1;
   std::string element = "f32";
+  bool givesSums =
+      false; ///< the gradient of the filter, of bf16 or f16, in f32
 
   int64_t outHeight() const {
     return (height + padding[0] + padding[1] - (kh - 1) * dilation[0] - 1) /

@@ -180,6 +180,63 @@ TEST(Convolution, Elements) {
   check({1, 4, 9, 9, 4, 3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, 2, "bf16"});
 }
 
+/// Pairs of planes and of images, where the processor multiplies pairs: odd
+/// numbers of them, the last block of few; bands of lines, phases, groups, taps
+/// in loops, several panels, single pixels.
+TEST(Convolution, PairsOfBf16) {
+  auto checkPairs = [](Convolution c) {
+    c.element = "bf16";
+    check(c);
+  };
+  checkPairs({3, 41, 6, 5, 70, 3, 3, {2, 2}, {1, 1, 1, 1}});
+  checkPairs({9, 33, 9, 9, 47, 3, 3, {2, 2}, {1, 1, 1, 1}});
+  checkPairs({2, 32, 40, 41, 20, 3, 3, {2, 2}, {1, 1, 1, 1}});
+  checkPairs({5, 101, 8, 8, 24, 1, 1, {2, 2}});
+  checkPairs({3, 25, 17, 16, 21, 5, 4, {3, 2}, {2, 1, 1, 2}});
+  checkPairs({2, 13, 19, 18, 12, 7, 7, {2, 1}, {3, 3, 3, 3}, {1, 2}});
+  checkPairs({3, 42, 7, 8, 74, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}, 2});
+  checkPairs({1, 21, 12, 12, 19, 3, 3, {1, 1}, {4, 4, 4, 4}, {2, 2}});
+  checkPairs({1, 20, 3, 3, 20, 3, 3, {4, 4}, {1, 1, 1, 1}});
+  checkPairs({3, 17, 67, 35, 16, 5, 3, {2, 1}, {1, 1, 1, 1}});
+  checkPairs({40, 300, 4, 4, 33, 1, 1});
+  checkPairs({7, 259, 5, 3, 70, 1, 1});
+  checkPairs({2, 33, 14, 14, 130, 1, 1});
+  checkPairs({4, 300, 8, 8, 33, 1, 1, {2, 2}});
+  checkPairs({2, 24, 16, 16, 27, 1, 1, {2, 2}});
+  checkPairs({1, 1031, 6, 8, 48, 1, 1});
+  checkPairs({2, 64, 6, 8, 48, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+  checkPairs({2, 66, 6, 8, 90, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+}
+
+/// Where a plan makes gradients of filters in parts, a part is not rounded.
+TEST(Convolution, SumsOfPartsAreOfF32) {
+  for (const char *element : {"bf16", "f16"}) {
+    auto checkSums = [&](Convolution c) {
+      c.element = element;
+      c.givesSums = true;
+      checkKernel(convolutionKernel(c, ConvolutionPass::FilterGrad),
+                  {3 * termsOf(c, ConvolutionPass::FilterGrad)});
+    };
+    checkSums({4, 64, 8, 8, 64, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4});
+    checkSums({4, 64, 9, 8, 32, 3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, 2});
+    checkSums({2, 48, 6, 7, 32, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+    checkSums({2, 12, 12, 20, 24, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}, 4});
+    checkSums({2, 8, 12, 20, 8, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 8});
+  }
+}
+
+TEST(Convolution, PairsOfBf16WithEnds) {
+  for (ConvolutionPass pass : kConvolutionPasses) {
+    Convolution c{3, 21, 9, 9, 19, 5, 5, {2, 2}, {2, 2, 2, 2}};
+    c.element = "bf16";
+    checkKernel(convolutionKernel(c, pass, /*hasEnd=*/true),
+                {termsOf(c, pass) + 2});
+    c.kh = c.kw = 1;
+    checkKernel(convolutionKernel(c, pass, /*hasEnd=*/true),
+                {termsOf(c, pass) + 2});
+  }
+}
+
 TEST(Convolution, NarrowVectors) {
   for (int bits : {128, 256}) {
     check({2, 5, 9, 11, 7, 3, 3, {1, 1}, {1, 1, 1, 1}}, bits);

@@ -181,9 +181,12 @@ TEST(Sweep, Convolutions) {
     for (ConvolutionPass pass : kConvolutionPasses) {
       // The errors of Winograd's method are about twice those of a sum.
       double terms = 3 * termsOf(c, pass);
+      Tolerance tolerance{terms, bits};
+      // Five times the deviation of a sum, and two numbers that are added.
+      tolerance.between = 5 * std::sqrt(termsOf(c, pass)) / 3 + 2;
       checkKernel(draw.scheduled(convolutionKernel(c, pass, draw.chance(0.3)),
                                  bits, /*hasColumns=*/true),
-                  {terms, bits});
+                  tolerance);
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/WindowPack.h"
+#include "passes/lower/cpu/products/PairCode.h"
 
 #include "ir/ops/Scalar.h"
 
@@ -21,6 +22,8 @@ DirectConvolution::DirectConvolution(AnchorKernel &kernel,
     : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
       product(product), conv(product.conv),
       sumsPixels(product.lanes == Product::Taps),
+      takesPairs(multipliesPairs(kernel.anchor) &&
+                 (!sumsPixels || conv.batch > 1)), // pairs of images
       asked(ScheduleOverride::of(kernel.kernel)) {
   if (sumsPixels)
     packed = kernel.operand(product.aNumber,
@@ -43,7 +46,7 @@ Fit DirectConvolution::fit() const {
                            " taps in a line, whose code is written out, but "
                            "got " +
                            Twine(conv.window.kernel[1]));
-  if (product.isPointwise())
+  if (product.isPointwise() && !takesPairs)
     return Fit::slower("expected windows of several pixels but got single "
                        "ones, which are a matrix in place");
   int64_t phases = y.phases * x.phases, lanes = kernel.target.lanes(type);
@@ -52,7 +55,8 @@ Fit DirectConvolution::fit() const {
                        " planes of the result in a group, half of a vector, "
                        "but got " +
                        Twine(across * phases));
-  if (WindowPack(kernel, product.bNumber, conv, product.lanes).isTransposed())
+  if (!takesPairs &&
+      WindowPack(kernel, product.bNumber, conv, product.lanes).isTransposed())
     return Fit::slower("expected windows that cannot be read along lines but "
                        "got single pixels with strides");
   if (int64_t terms = planes * taps * phases; !sumsPixels && terms < shortest)
@@ -63,13 +67,15 @@ Fit DirectConvolution::fit() const {
 
 /// Of whole vectors of filters or channels; pixels of a phase see its taps
 /// alone.
-double DirectConvolution::multiplyAdds() const {
+double DirectConvolution::seconds() const {
   double all = 1;
   for (int64_t size : product.sizes)
     all *= static_cast<double>(size);
   int64_t lanes = kernel.target.lanes(type);
-  return all / static_cast<double>(across * y.phases * x.phases) *
-         static_cast<double>(llvm::alignTo(across, lanes));
+  all *= static_cast<double>(llvm::alignTo(across, lanes)) /
+         static_cast<double>(across * y.phases * x.phases);
+  return secondsOf(kernel.kernel, kernel.anchor, takesPairs ? all / 2 : all,
+                   /*narrow=*/takesPairs);
 }
 
 void DirectConvolution::takeScratch() {
@@ -101,14 +107,20 @@ void DirectConvolution::takeScratch() {
       ahead.emplace_back(code, packed, conv.outputShape(), s.images,
                          std::min(s.width(), across));
   }
-  padded.emplace(kernel, image, y, x, s.images, s.planes, s.lines, type);
+  using Pairs = PaddedImages::Pairs;
+  padded.emplace(kernel, image, y, x, s.images, s.planes, s.lines, type,
+                 /*splits=*/false,
+                 !takesPairs  ? Pairs::None
+                 : sumsPixels ? Pairs::OfImages
+                              : Pairs::OfPlanes);
   int64_t k = sumsPixels ? s.images * s.lines * x.results : s.planes * taps;
   panel.memref = kernel.scratch.take(code, {k + s.lanes, s.width()}, type);
   panel.width = s.width();
   panel.lanes = s.lanes;
   sums = kernel.scratch.take(code, {rowsOfBlock() + s.lanes, s.width()}, type);
   manyBlocks = (sumsPixels ? pixelBlocks() : planeBlocks()) > 1;
-  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+  output = kernel.directOutput(takesPairs ? code.b.getBF16Type() : type,
+                               product.y, product.sizes, Product::N);
   if (!output)
     squares = kernel.scratch.take(code, {s.lanes, kSquares * s.lanes}, type);
 }
@@ -134,7 +146,8 @@ Work DirectConvolution::emit() {
                        static_cast<double>(y.phases * x.phases);
   double bytes =
       elementBytes(type) * (rows * k / taps + columns * k + rows * columns);
-  work.grain = grainFor(work.items, 2 * rows * columns * k, bytes);
+  double flops = 2 * rows * columns * k;
+  work.grain = grainFor(work.items, takesPairs ? flops / 2 : flops, bytes);
   work.scratchBytes = kernel.scratch.bytes();
   return work;
 }
@@ -231,6 +244,38 @@ void DirectConvolution::pack(const Pixels &pixels, Range ofPlanes) {
     panel.k1End = code.mul(ofPlanes.end, taps);
   }
   factorGemm.pack(code, panel);
+  if (!takesPairs)
+    return;
+  if (sumsPixels)
+    joinPairs(length(code, pixels.images),
+              code.mul(length(code, pixels.lines), x.results));
+  else
+    joinPairs(length(code, ofPlanes), code.index(taps));
+}
+
+/// Of `count` planes or images with `rows` rows each in the panel, the rows of
+/// two become those of a pair: no row is written before it is read.
+void DirectConvolution::joinPairs(Value count, Value rows) {
+  code.loop(code.index(0), terms(count), 1, [&](Value pair) {
+    Value first = code.mul(pair, 2), second = code.add(first, 1);
+    Value hasSecond = code.less(second, count);
+    code.loop(code.index(0), rows, 1, [&](Value row) {
+      auto of = [&](Value number) {
+        return code.add(code.mul(number, rows), row);
+      };
+      for (int64_t column = 0; column < s.width(); column += s.lanes) {
+        auto read = [&](Value number) {
+          return code.load(panel.memref, {of(number), code.index(column)},
+                           s.lanes);
+        };
+        Value high =
+            code.select(hasSecond, read(second), code.zeros(type, s.lanes));
+        Value words = pairs::ofWide(code, read(first), high);
+        code.store(pairs::asFloats(code, words), panel.memref,
+                   {of(pair), code.index(column)});
+      }
+    });
+  });
 }
 
 Fit lower::cpu::fitDirectConvolution(AnchorKernel &kernel) {
@@ -240,8 +285,7 @@ Fit lower::cpu::fitDirectConvolution(AnchorKernel &kernel) {
 
 double lower::cpu::secondsOfDirectConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
-  return secondsOf(kernel.kernel, kernel.anchor,
-                   DirectConvolution(kernel, product).multiplyAdds());
+  return DirectConvolution(kernel, product).seconds();
 }
 
 int64_t lower::cpu::scratchOfDirectConvolution(AnchorKernel &kernel) {

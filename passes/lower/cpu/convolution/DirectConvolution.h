@@ -9,8 +9,10 @@
 //                       k = (filter, tap)
 //   conv2d_filter_grad  C((channel, tap), filter) = x(..., k) dy(k, filter),
 //                       k = (image, pixel of y)
-// Sums are collected in scratch and transposed when they are stored. Strides
-// cost nothing: each phase of a gradient's pixels has its own taps.
+// Where the processor multiplies pairs of bf16, elements are pairs: of two
+// planes that are summed, or of two images. Sums are collected in scratch and
+// transposed when they are stored. Strides cost nothing: each phase of a
+// gradient's pixels has its own taps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_DIRECTCONVOLUTION_H
@@ -52,7 +54,7 @@ public:
 
   DirectConvolution(AnchorKernel &kernel, const Product &product);
   Fit fit() const;
-  double multiplyAdds() const;
+  double seconds() const;
   /// Chooses the schedule, and takes the scratch that it needs.
   void prepare();
   /// Chooses the schedule.
@@ -90,6 +92,14 @@ private:
 
   void emitItem(Value group, Value panelNumber, Value block);
   void pack(const Pixels &pixels, Range ofPlanes);
+  void joinPairs(Value count, Value rows);
+  /// How many there are of `count` planes or images that are summed.
+  int64_t terms(int64_t count) const {
+    return takesPairs ? llvm::divideCeil(count, 2) : count;
+  }
+  Value terms(Value count) {
+    return takesPairs ? code.div(code.add(count, 1), 2) : count;
+  }
   void enterNext(Value block, Value number);
   Pixels pixelsOf(Value block);
   Range planesOf(Value block);
@@ -134,6 +144,7 @@ private:
   const Product &product;
   const Convolution2d &conv;
   bool sumsPixels; ///< the gradient of the filter
+  bool takesPairs; ///< of bf16
   ScheduleOverride asked;
   DirectSchedule s;
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/convolution/DirectConvolution.h"
+#include "passes/lower/cpu/products/PairCode.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -82,7 +83,8 @@ void DirectConvolution::storeSquare(const Code::Values &square, Value n,
         SmallVector<Value> index(this->at);
         index[M] = at;
         index[N] = pixel;
-        code.store(line, output->memref, output->at(code, index), mask);
+        Value vector = takesPairs ? pairs::narrow(code, line) : line;
+        code.store(vector, output->memref, output->at(code, index), mask);
       };
       if (across % s.lanes == 0)
         put();

@@ -67,7 +67,8 @@ void DirectConvolution::cutPlanes() {
   // A panel of few rows would be packed for too few sums.
   constexpr int64_t fewest = 144, most = 1152, enough = 8, longest = 384;
   int64_t pixels = y.neighbours() * y.phases * x.results;
-  s.images = equalParts(conv.batch, longest / pixels);
+  int64_t together = takesPairs ? 2 : 1; // whole words
+  s.images = equalParts(conv.batch, together * longest / pixels, together);
   s.lines = equalParts(y.neighbours(), longest / x.results);
   int64_t unit = s.planes; // of a tile
   if (int64_t block = asked[ScheduleKey::Block]) {
@@ -85,7 +86,8 @@ void DirectConvolution::cutPlanes() {
 void DirectConvolution::cutPixels() {
   constexpr int64_t longest = 256, fewest = 256, most = 1024, enough = 16;
   int64_t pixels = y.neighbours() * y.phases * x.results;
-  s.planes = equalParts(planes, longest / taps);
+  int64_t together = takesPairs ? 2 : 1; // whole words
+  s.planes = equalParts(planes, together * longest / taps, together);
   bool isAsked = asked.has(ScheduleKey::Block);
   int64_t block = std::min(asked.get(ScheduleKey::Block, most), kMostRows);
   s.lines = equalParts(y.neighbours(), block / (y.phases * x.results));

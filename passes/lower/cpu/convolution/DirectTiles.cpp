@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/convolution/DirectConvolution.h"
+#include "passes/lower/cpu/products/PairCode.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -18,14 +19,19 @@ Code::Values DirectConvolution::multiply(const Rows &rows, Value shift,
   for (int64_t v = 0; v < s.vectors; ++v)
     line[v] = code.load(panel.memref,
                         {code.add(k, plusK), code.index(v * s.lanes)}, s.lanes);
+  if (takesPairs)
+    for (Value &x : line)
+      x = pairs::asWords(code, x);
   for (int64_t i = 0; i < s.rows; ++i) {
     Value position = code.add(code.add(rows.begin[i], shift), plus);
     Value element =
         memref::LoadOp::create(code.b, code.loc, padded->memref, position);
     Value factor = code.splat(element, s.lanes);
-    for (int64_t v = 0; v < s.vectors; ++v)
-      tile[i * s.vectors + v] =
-          code.multiplyAdd(factor, line[v], tile[i * s.vectors + v]);
+    for (int64_t v = 0; v < s.vectors; ++v) {
+      Value &sum = tile[i * s.vectors + v];
+      sum = takesPairs ? pairs::multiplyAdd(code, factor, line[v], sum)
+                       : code.multiplyAdd(factor, line[v], sum);
+    }
   }
   return tile;
 }
@@ -122,7 +128,8 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
   constexpr int64_t most = 16; // multiply-adds of a vector without a loop
   int64_t unroll = 1;
   while (unroll < 4 && 2 * unroll * inPhase <= 6 &&
-         planes % (2 * unroll) == 0 && s.planes % (2 * unroll) == 0)
+         terms(planes) % (2 * unroll) == 0 &&
+         terms(s.planes) % (2 * unroll) == 0)
     unroll *= 2;
   // The tiles of the longest phase leave time.
   bool fetches = phaseY == longestPhase(y) && phaseX == longestPhase(x);
@@ -131,7 +138,7 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
         divideCeil(s.images * std::min(s.lines, down) * right, s.rows);
     if (fetches)
       for (PlanePrefetch &next : ahead)
-        next.beginPart(tile, parts, divideCeil(s.planes, unroll));
+        next.beginPart(tile, parts, divideCeil(terms(s.planes), unroll));
   };
   auto product = [&](Rows &rows, Code::Values zero) {
     if (inPhase == 0)
@@ -146,7 +153,7 @@ void DirectConvolution::emitPhase(const Pixels &pixels, Range ofPlanes,
     };
     int64_t width = conv.window.kernel[1];
     return code.loop(
-        code.index(0), length(code, ofPlanes), unroll, zero,
+        code.index(0), terms(length(code, ofPlanes)), unroll, zero,
         [&](Value plane, ValueRange carried) {
           if (fetches)
             for (const PlanePrefetch &next : ahead)
@@ -241,7 +248,7 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
   constexpr int64_t unroll = 4;
   auto product = [&](Rows &rows, Code::Values zero) {
     return code.loop(
-        code.index(0), length(code, pixels.images), 1, zero,
+        code.index(0), terms(length(code, pixels.images)), 1, zero,
         [&](Value image, ValueRange carried) {
           Value ofImage = code.mul(image, padded->imageStride);
           Value lines = length(code, pixels.lines);
@@ -274,7 +281,7 @@ void DirectConvolution::emitTaps(const Pixels &pixels, Range ofPlanes,
   auto enter = [&](Value tile) {
     for (PlanePrefetch &next : ahead)
       next.beginPart(tile, divideCeil(s.planes * taps, s.rows),
-                     s.images * s.lines);
+                     terms(s.images) * s.lines);
   };
   if (tilesAreLines())
     emitTiles(code.div(count, s.rows), enter, rowsOfLine, product, isFirst);

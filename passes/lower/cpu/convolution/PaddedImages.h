@@ -19,16 +19,21 @@ class PaddedImages {
 public:
   using Value = mlir::Value;
 
+  /// What an element is: a number, or a word with the pair of it and the one at
+  /// the same place of the next plane or the next image (PairCode.h).
+  enum class Pairs { None, OfPlanes, OfImages };
+
   /// `operand` is [images, planes, height, width], with neighbours along the
   /// width side by side. At most `images` and `planes` are there at one time,
   /// with what `lines` neighbours along `y` and all along `x` see. If `splits`,
   /// what neighbours along `x` see at a tap is side by side, also where they
   /// are two positions apart: first the even positions of a row, then the odd
-  /// ones.
+  /// ones. Pairs begin with the first of what is copied at one time; what the
+  /// last one lacks is zeros.
   PaddedImages(AnchorKernel &kernel, const Operand &operand,
                const WindowAxis &y, const WindowAxis &x, int64_t images,
                int64_t planes, int64_t lines, mlir::Type type,
-               bool splits = false);
+               bool splits = false, Pairs pairs = Pairs::None);
 
   struct Range {
     Value begin, end;
@@ -40,16 +45,27 @@ public:
     return offset % apart * (rowStride / apart) + offset / apart;
   }
 
-  Value memref; ///< rank 1, of the type of the sums
+  Value memref; ///< rank 1, of the type of the sums, or of words of 32 bits
   int64_t rowStride, planeStride, imageStride;
 
 private:
   /// Whether a padded vector is made of neighbours in memory.
   bool isDense() const;
-  void fillRow(Value image, Value plane, Value row, Value to);
-  /// The vector of a row of the image that begins at column `at`, from whose
-  /// position 0 is `from`, with zeros outside.
-  Value padded(Value from, int64_t at);
+  /// A plane of the tensor; and that of the other halves of its words, where
+  /// `hasOther` (null: it does).
+  struct Plane {
+    Value image, number;
+    Value otherImage, otherNumber, hasOther;
+  };
+  Plane planeAt(Range images, Range planes, Value image, Value plane);
+  void fillRow(const Plane &plane, Value row, Value to);
+  /// Where column 0 of a row is.
+  struct Row {
+    Value from, other;
+  };
+  /// The vector of a row of the image that begins at column `at`, with zeros
+  /// outside.
+  Value padded(const Plane &plane, const Row &row, int64_t at);
   void fillPlane(Value image, Value plane, Value to);
 
   Code &code;
@@ -59,6 +75,7 @@ private:
   int64_t rows, lanes;
   int64_t apart; ///< parts of a row
   bool isWhole;  ///< all lines are there at one time
+  Pairs pairs;
 };
 
 } // namespace tandem::lower::cpu

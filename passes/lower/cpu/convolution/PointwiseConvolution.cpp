@@ -8,11 +8,10 @@
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/StrideTwoLoad.h"
 #include "passes/lower/cpu/products/Gemm.h"
+#include "passes/lower/cpu/products/PairCode.h"
 #include "passes/target/CpuCaches.h"
 
 #include "ir/ops/Scalar.h"
-
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -30,6 +29,9 @@ PointwiseConvolution::PointwiseConvolution(AnchorKernel &kernel,
   image = kernel.operand(product.bNumber, dims,
                          isForward() ? conv.inputShape() : conv.outputShape());
   factor = kernel.operand(product.aNumber, product.a, product.sizes);
+  takesPairs = multipliesPairs(kernel.anchor);
+  terms = takesPairs ? divideCeil(planes, 2) : planes;
+  term = takesPairs ? kernel.code.b.getI32Type() : type;
 }
 
 Fit PointwiseConvolution::shapeFit() const {
@@ -72,9 +74,11 @@ Fit PointwiseConvolution::fit() {
 }
 
 /// Of whole vectors of pixels.
-double PointwiseConvolution::multiplyAdds() const {
-  return static_cast<double>(blocks()) * s.blockVectors() * s.lanes * planes *
-         across;
+double PointwiseConvolution::seconds() const {
+  double multiplyAdds = static_cast<double>(blocks()) * s.blockVectors() *
+                        s.lanes * terms * across;
+  return secondsOf(kernel.kernel, kernel.anchor, multiplyAdds,
+                   /*narrow=*/takesPairs);
 }
 
 Fit PointwiseConvolution::schedule() {
@@ -82,7 +86,7 @@ Fit PointwiseConvolution::schedule() {
   s.vectors = kernel.target.registers >= 32 ? 4 : 2;
   constexpr int64_t shortSum = 256;
   // Whole rounds, which count what is packed beside them.
-  s.kBlock = equalParts(planes, shortSum, unroll);
+  s.kBlock = equalParts(terms, shortSum, unroll);
   if (hasStride() && !isStrideTwoLoad(conv.window, s.lanes))
     return Fit::impossible("expected lines whose every second pixel fills "
                            "vectors of " +
@@ -143,7 +147,7 @@ int64_t PointwiseConvolution::mostVectors() const {
   auto [height, width] = conv.window.output;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   int64_t all = conv.batch * divideCeil(height * width, s.lanes);
-  return std::min({longest, cacheBytes / (planes * s.lanes * bytes),
+  return std::min({longest, cacheBytes / (terms * s.lanes * bytes),
                    std::max(2 * s.vectors, all / enoughBlocks)});
 }
 
@@ -197,24 +201,32 @@ void PointwiseConvolution::takeScratch() {
   // The word with which scratch begins is 0 when a thread begins a launch.
   packed = PackedNumber::take(code, kernel.scratch);
   auto takePanels = [&] {
-    return kernel.scratch.take(code, {panels() * planes, s.width()}, type);
+    return kernel.scratch.take(code, {panels() * terms, s.width()}, term);
   };
   panelsOf = takePanels();
   if (manyBuffers())
     panelsAhead = takePanels();
-  // Elements that are far apart meet in few sets of the first-level cache.
-  constexpr int64_t farBytes = 512;
-  int64_t bytes = factor.element.getIntOrFloatBitWidth() / 8;
-  if (factor.stride(Product::M) == 1 &&
-      factor.stride(Product::K1) * bytes > farBytes)
+  if (packsFactor())
     ofFactor = kernel.scratch.take(
         code, {s.kBlock, int64_t(llvm::alignTo(s.band, s.lanes)) + s.lanes},
-        type);
-  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+        term);
+  output = kernel.directOutput(takesPairs ? code.b.getBF16Type() : type,
+                               product.y, product.sizes, Product::N);
   if (keepsSums())
     sums = kernel.scratch.take(code, {s.band * sumsOfRow()}, type);
   if (expands())
     expanded = kernel.scratch.take(code, {expandedLength()}, type);
+}
+
+/// Words are read in place where they are in memory.
+bool PointwiseConvolution::packsFactor() const {
+  if (takesPairs)
+    return factor.stride(Product::K1) != 1 || planes % 2 != 0;
+  // Elements that are far apart meet in few sets of the first-level cache.
+  constexpr int64_t farBytes = 512;
+  int64_t bytes = factor.element.getIntOrFloatBitWidth() / 8;
+  return factor.stride(Product::M) == 1 &&
+         factor.stride(Product::K1) * bytes > farBytes;
 }
 
 void PointwiseConvolution::prepare() {
@@ -228,7 +240,7 @@ Work PointwiseConvolution::emit() {
   Work work;
   work.items = blocks() * rowBlocks();
   double pixels = static_cast<double>(s.images * runPixels());
-  double rows = std::min(s.rowsOfItem, across), k = planes;
+  double rows = std::min(s.rowsOfItem, across), k = terms;
   work.grain = grainFor(work.items, 2 * rows * pixels * k,
                         elementBytes(type) * (rows + k) * pixels);
   work.scratchBytes = kernel.scratch.bytes();
@@ -291,153 +303,16 @@ void PointwiseConvolution::emitItem(Value item) {
 }
 
 //===----------------------------------------------------------------------===//
-// Packing
-//===----------------------------------------------------------------------===//
-
-void PointwiseConvolution::packBlock() {
-  int64_t whole = s.blockVectors() / s.vectors;
-  code.loop(code.index(0), code.index(whole), 1,
-            [&](Value panel) { packPanel(panel, s.vectors); });
-  if (int64_t left = s.blockVectors() % s.vectors)
-    packPanel(code.index(whole), left);
-}
-
-void PointwiseConvolution::packPanel(Value number, int64_t vectors) {
-  constexpr int64_t ahead = 16;
-  Source source = sourceOf(block, number, vectors);
-  code.loop(code.index(0), code.index(planes), 1, [&](Value k) {
-    fetchRow(source, code.add(k, ahead));
-    packRow(source, k, panelsOf);
-  });
-}
-
-/// Where the vectors of a panel come from, and the panel's first row.
-PointwiseConvolution::Source
-PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
-  Source source;
-  source.row = code.mul(panel, planes);
-  for (int64_t v = 0; v < vectors; ++v) {
-    Value vector = code.add(code.mul(panel, s.vectors), v);
-    // The last panel may have fewer; others of it are not read.
-    if (vectors == s.vectors && s.blockVectors() % s.vectors != 0)
-      vector = code.min(vector, s.blockVectors() - 1);
-    source.from.push_back(seenAt(of, vector));
-    source.masks.push_back(maskOf(vector));
-  }
-  return source;
-}
-
-/// Planes are far apart and little is read of each: the processor does not
-/// foresee the later ones. Rows that do not exist are the last one.
-void PointwiseConvolution::fetchRow(const Source &source, Value k) {
-  Value ofPlane = code.mul(code.min(k, planes - 1), image.stride(1));
-  for (Value from : source.from)
-    code.prefetch(image.memref, code.add(from, ofPlane));
-}
-
-void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
-  Value ofPlane = code.mul(k, image.stride(1));
-  Value row = code.add(source.row, k);
-  for (auto [v, from] : llvm::enumerate(source.from)) {
-    Value vector = seenVector(code.add(from, ofPlane), source.masks[v]);
-    code.store(vector, to, {row, code.index(v * s.lanes)});
-  }
-}
-
-/// Where what a vector of `of` sees of the first plane begins.
-Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
-  VectorStart place = startOf(of, vector);
-  Value line = code.div(place.pixel, conv.window.output[1]);
-  Value column = code.rem(place.pixel, conv.window.output[1]);
-  if (isForward() && hasStride()) {
-    line = code.mul(line, 2);
-    column = code.mul(column, 2);
-  }
-  return image.at(code,
-                  {place.image, code.mul(of.group, planes), line, column});
-}
-
-/// The rows of a panel of the next block that a tile packs: as few as make all
-/// panels in the tiles of an item. 0 if its rounds are too few for them.
-int64_t PointwiseConvolution::rowsOfTile() const {
-  int64_t rounds = planes / unroll;
-  int64_t ofPanel = tilesOfItem() / panels();
-  int64_t rowsOfTile = divideCeil(planes, ofPanel);
-  return blocks() > 1 && rowsOfTile <= rounds ? rowsOfTile : 0;
-}
-
-/// Finds the rows of the next block that a tile packs: those of the same planes
-/// as the tile before it, where it went on to another panel, so that what is
-/// read of a plane is a run too. It asks for what the tile of the panel packs
-/// that is a pass over the panels later, so that memory has the time of a pass.
-/// The last pass asks for the first rows of the block after the next.
-void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
-  aheadRow = code.mul(rowTile, rowsOfTile());
-  ahead = sourceOf(next, panel, s.vectors);
-  laterRow = code.add(aheadRow, rowsOfTile());
-  Value isLast = code.less(code.index(planes - 1), laterRow);
-  laterRow = code.select(isLast, code.index(0), laterRow);
-  auto either = [&](Value a, Value b) { return code.select(isLast, a, b); };
-  later = sourceOf({either(afterNext.group, next.group),
-                    either(afterNext.image, next.image),
-                    either(afterNext.line, next.line)},
-                   panel, s.vectors);
-}
-
-void PointwiseConvolution::packAhead(Value round) {
-  int64_t every = llvm::bit_floor<uint64_t>(planes / unroll / rowsOfTile());
-  Value packs = packsAhead;
-  if (every > 1)
-    packs = code.both(packs, code.equal(code.rem(round, every), code.index(0)));
-  Value number = code.div(round, every);
-  packs = code.both(packs, code.less(number, code.index(rowsOfTile())));
-  code.when(packs, [&] {
-    fetchRow(later, code.add(laterRow, number));
-    packRow(ahead, code.min(code.add(aheadRow, number), planes - 1),
-            panelsAhead);
-  });
-}
-
-/// What a vector of pixels sees of a plane.
-Value PointwiseConvolution::seenVector(Value from, Value mask) {
-  if (isForward() && hasStride())
-    return loadStrideTwo(code, image, from, conv.window.output[1], s.lanes,
-                         type);
-  return code.widen(code.load(image.memref, from, s.lanes, mask), type);
-}
-
-/// Rows of the factor that are neighbours, for each k of a short sum.
-void PointwiseConvolution::packFactor(Value row, Value end, Value k,
-                                      Value kEnd) {
-  using enum Product::Dim;
-  SmallVector<Value> at(Dims);
-  at[Group] = block.group;
-  at[M] = row;
-  Value base = factor.at(code, at), count = code.sub(end, row);
-  code.loop(k, kEnd, 1, [&](Value atK) {
-    Value from = code.add(base, code.mul(atK, factor.stride(K1)));
-    code.loop(code.index(0), count, s.lanes, [&](Value column) {
-      Value left = code.min(code.sub(count, column), s.lanes);
-      Value mask = code.firstLanes(left, s.lanes);
-      Value vector =
-          code.load(factor.memref, code.add(from, column), s.lanes, mask);
-      code.store(code.widen(vector, type), ofFactor,
-                 {code.sub(atK, k), column});
-    });
-  });
-}
-
-//===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
 /// Multiplies a band of planes of the result with all panels.
 void PointwiseConvolution::emitBand(Value row, Value end) {
   bandRow = row;
-  code.loop(code.index(0), code.index(planes), s.kBlock, [&](Value k) {
+  code.loop(code.index(0), code.index(terms), s.kBlock, [&](Value k) {
     Value kEnd = code.add(k, s.kBlock);
-    if (planes % s.kBlock != 0)
-      kEnd = code.min(kEnd, planes);
+    if (terms % s.kBlock != 0)
+      kEnd = code.min(kEnd, terms);
     if (ofFactor)
       packFactor(row, end, k, kEnd);
     // Rows by rows over all panels: runs of several planes at one time, or
@@ -476,9 +351,12 @@ Value PointwiseConvolution::factorAt(Value row, int64_t i, Value k, int64_t u) {
   SmallVector<Value> at(Dims);
   at[Group] = block.group;
   at[M] = row;
-  at[K1] = k;
-  Value position = code.add(factor.at(code, at),
-                            i * factor.stride(M) + u * factor.stride(K1));
+  at[K1] = takesPairs ? code.mul(k, 2) : k;
+  int64_t ofTerm = factor.stride(K1) * (takesPairs ? 2 : 1);
+  Value position =
+      code.add(factor.at(code, at), i * factor.stride(M) + u * ofTerm);
+  if (takesPairs)
+    return pairs::word(code, factor.memref, position);
   return code.widen(
       memref::LoadOp::create(code.b, code.loc, factor.memref, position), type);
 }
@@ -486,7 +364,7 @@ Value PointwiseConvolution::factorAt(Value row, int64_t i, Value k, int64_t u) {
 void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
                                     int64_t vectors, Value k, Value kEnd) {
   Code::Values none(rows * vectors, code.zeros(type, s.lanes));
-  Value panelRow = code.mul(panel, planes);
+  Value panelRow = code.mul(panel, terms);
   auto round = [&](Value at, int64_t count, ValueRange in) {
     Code::Values tile(in), seen(vectors);
     // Where the factor is packed, it begins with the short sum.
@@ -499,14 +377,16 @@ void PointwiseConvolution::emitTile(Value row, int64_t rows, Value panel,
             s.lanes);
       for (int64_t i = 0; i < rows; ++i) {
         Value x = code.splat(factorAt(row, i, atFactor, u), s.lanes);
-        for (int64_t v = 0; v < vectors; ++v)
-          tile[i * vectors + v] =
-              code.multiplyAdd(x, seen[v], tile[i * vectors + v]);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = tile[i * vectors + v];
+          sum = takesPairs ? pairs::multiplyAdd(code, x, seen[v], sum)
+                           : code.multiplyAdd(x, seen[v], sum);
+        }
       }
     }
     return tile;
   };
-  bool isEven = planes % unroll == 0 && s.kBlock % unroll == 0;
+  bool isEven = terms % unroll == 0 && s.kBlock % unroll == 0;
   Value whole =
       isEven
           ? kEnd
@@ -532,7 +412,7 @@ double lower::cpu::secondsOfPointwiseConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
   PointwiseConvolution convolution(kernel, product);
   convolution.fit();
-  return secondsOf(kernel.kernel, kernel.anchor, convolution.multiplyAdds());
+  return convolution.seconds();
 }
 
 int64_t lower::cpu::scratchOfPointwiseConvolution(AnchorKernel &kernel) {

@@ -7,6 +7,8 @@
 // the block, so that the lines of a plane are stored in long runs, which the
 // processor foresees, and what the next block reads is asked for meanwhile.
 // Pixels of x that no window sees are zeros between those that come of it.
+// Where the processor multiplies pairs of bf16 (PairCode.h), two planes that
+// are summed are one row of the packed block, and one k.
 //
 // Vectors are pixels that follow each other in a plane of y: a block is some
 // lines of an image, or several whole images, each a run of whole vectors.
@@ -45,7 +47,7 @@ public:
   PointwiseConvolution(AnchorKernel &kernel, const Product &product);
   /// Chooses the schedule, where that is possible.
   Fit fit();
-  double multiplyAdds() const;
+  double seconds() const;
   /// Of the schedule that `fit` has chosen.
   ScheduleOverride numbers() const;
   /// Chooses the schedule, and takes the scratch that it needs.
@@ -78,7 +80,7 @@ private:
     return conv.groups * (conv.batch / s.images) * bands();
   }
   int64_t rowBlocks() const { return llvm::divideCeil(across, s.rowsOfItem); }
-  int64_t kBlocks() const { return llvm::divideCeil(planes, s.kBlock); }
+  int64_t kBlocks() const { return llvm::divideCeil(terms, s.kBlock); }
   int64_t runPixels() const { return s.lines * conv.window.output[1]; }
   /// The next block is packed beside the products of a block.
   bool manyBuffers() const { return rowsOfTile() > 0; }
@@ -123,8 +125,13 @@ private:
   void packAhead(Value round);
   Value seenAt(const Block &of, Value vector);
   Value seenVector(Value from, Value mask);
+  Value hasSecond(Value k) const;
+  Value secondOf(Value k) const;
   void emitBand(Value row, Value end);
   void packFactor(Value row, Value end, Value k, Value kEnd);
+  Value factorRow(Value position, Value mask);
+  void packFactorElements(Value base, Value count, Value k, Value kEnd);
+  bool packsFactor() const;
   void emitTile(Value row, int64_t rows, Value panel, int64_t vectors, Value k,
                 Value kEnd);
   Value factorAt(Value row, int64_t i, Value k, int64_t u);
@@ -145,6 +152,9 @@ private:
   int64_t planes, across; ///< that are summed, of the result; of a group
   mlir::Type type;        ///< of the sums
   Operand image, factor;
+  bool takesPairs;
+  int64_t terms;   ///< k: planes that are summed, or pairs of them
+  mlir::Type term; ///< what is packed: the type of the sums, or words
   std::optional<Operand> output;
   PointwiseSchedule s;
 

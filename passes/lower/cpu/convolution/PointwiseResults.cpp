@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/convolution/PointwiseConvolution.h"
+#include "passes/lower/cpu/products/PairCode.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -20,6 +21,8 @@ void PointwiseConvolution::storeVector(Value row, Value image, Value pixel,
   at[Group] = block.group;
   at[M] = row;
   at[N] = pixel;
+  if (takesPairs)
+    vector = pairs::narrow(code, vector);
   code.store(vector, output->memref, output->at(code, at), mask);
 }
 
@@ -63,7 +66,7 @@ void PointwiseConvolution::storeOrAdd(Value row, int64_t rows, Value panel,
   }
   if (!isStored())
     return keep();
-  code.when(code.equal(kEnd, code.index(planes)), store, keep);
+  code.when(code.equal(kEnd, code.index(terms)), store, keep);
 }
 
 void PointwiseConvolution::finishBand(Value row, Value end) {

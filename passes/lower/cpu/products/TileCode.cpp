@@ -1,5 +1,6 @@
 //===- TileCode.cpp - products of matrix tiles as formulas ----------------===//
 #include "passes/lower/cpu/products/TileCode.h"
+#include "passes/lower/cpu/products/PairCode.h"
 #include "passes/target/Target.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,13 +12,7 @@ using namespace tandem::lower;
 
 bool lower::cpu::hasTiles(Operation *op) {
   return hasFeature(op, "amx-tile") && hasFeature(op, "amx-bf16") &&
-         hasFeature(op, "avx512bf16") && hasFeature(op, "avx512bw") &&
-         CpuModel::of(op).bits >= 512;
-}
-
-bool lower::cpu::hasPairs(Operation *op) {
-  return hasFeature(op, "avx512bf16") && hasFeature(op, "avx512bw") &&
-         CpuModel::of(op).bits >= 512;
+         hasPairs(op);
 }
 
 Value TileCode::call(Type type, StringRef intrinsic,
@@ -129,25 +124,17 @@ Value TileCode::multiplyAdd(Value left, Value right, Value sums) const {
 TileCode::Tile TileCode::multiplyAdd(const TileAddress &left,
                                      const TileAddress &right, int64_t count,
                                      ValueRange sums) const {
-  auto pairs = VectorType::get({terms}, b.getBF16Type());
   auto words = VectorType::get({lines}, b.getI32Type());
   Tile rows(sums);
   for (int64_t pair = 0; pair < count; ++pair) {
     Value ofRight =
-        LLVM::LoadOp::create(b, loc, pairs, row(right, pair), kAlignment);
+        LLVM::LoadOp::create(b, loc, words, row(right, pair), kAlignment);
     for (int64_t i = 0; i < lines; ++i) {
       Value word = LLVM::LoadOp::create(
           b, loc, b.getI32Type(), row(left, i, pair * pairBytes), kAlignment);
-      Value ofLeft = vector::BitCastOp::create(
-          b, loc, pairs, vector::BroadcastOp::create(b, loc, words, word));
-      rows[i] = call(sumsType(), "llvm.x86.avx512bf16.dpbf16ps.512",
-                     {rows[i], ofLeft, ofRight});
+      rows[i] =
+          pairs::multiplyAdd(code, code.splat(word, lines), ofRight, rows[i]);
     }
   }
   return rows;
-}
-
-Value TileCode::narrow(Value vector) const {
-  Type type = VectorType::get({lines}, b.getBF16Type());
-  return call(type, "llvm.x86.avx512bf16.cvtneps2bf16.512", vector);
 }

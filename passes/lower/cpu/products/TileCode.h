@@ -23,10 +23,8 @@ namespace tandem::lower::cpu {
 
 using namespace lower;
 
-/// Whether the target of the module around `op` has tiles for bf16; and whether
-/// it has products of pairs of bf16.
+/// Whether the target of the module around `op` has tiles for bf16.
 bool hasTiles(mlir::Operation *op);
-bool hasPairs(mlir::Operation *op);
 
 /// Where tiles are read: row r at `pointer` + r * `stride`.
 struct TileAddress {
@@ -49,7 +47,8 @@ public:
   using Tile = llvm::SmallVector<Value>;
 
   /// Of the processor's own tiles, or else of vectors.
-  TileCode(Code &code, bool isOwn) : b(code.b), loc(code.loc), isOwn(isOwn) {}
+  TileCode(Code &code, bool isOwn)
+      : code(code), b(code.b), loc(code.loc), isOwn(isOwn) {}
 
   int64_t values() const { return isOwn ? 1 : lines; }
 
@@ -74,10 +73,6 @@ public:
   Tile multiplyAdd(const TileAddress &left, const TileAddress &right,
                    int64_t count, mlir::ValueRange sums) const;
 
-  /// 16 numbers of f32 as bf16, rounded to nearest, ties to even. Subnormal
-  /// ones become 0, as they do in sums of tiles.
-  Value narrow(Value vector) const;
-
 private:
   Value call(mlir::Type type, llvm::StringRef intrinsic,
              mlir::ValueRange operands) const;
@@ -86,6 +81,7 @@ private:
   Value row(const TileAddress &place, int64_t number, int64_t bytes = 0) const;
   mlir::VectorType sumsType() const;
 
+  Code &code;
   mlir::OpBuilder &b;
   mlir::Location loc;
   bool isOwn;

@@ -4,6 +4,7 @@
 #include "passes/lower/common/MatmulIndex.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/products/PackedNumber.h"
+#include "passes/lower/cpu/products/PairCode.h"
 #include "passes/lower/cpu/products/TileFactor.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -377,7 +378,7 @@ void TileProduct::storeRow(Value row, Value sumsRow, Value column,
     if (columns - j < TileCode::lines)
       mask = code.firstLanes(code.index(columns - j), TileCode::lines);
     Value sum = code.load(sums, code.add(first, j), TileCode::lines);
-    code.store(tiles.narrow(sum), output->memref, code.add(to, j), mask);
+    code.store(pairs::narrow(code, sum), output->memref, code.add(to, j), mask);
   }
 }
 
