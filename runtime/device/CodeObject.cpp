@@ -93,9 +93,14 @@ Result<CodeObject> CodeObject::load(std::span<const std::byte> elf) {
   }
   // What is mapped to be run is what was checked: from here on nobody who has
   // the descriptor can write to the file or change its size or its seals.
-  if (::fcntl(object.fd, F_ADD_SEALS,
-              F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
-    return cannot();
+  // The system may look at the file's memory itself just now (it moves pages,
+  // or counts their use); it waits for its end a while, and then says EBUSY.
+  for (int left = 10;
+       ::fcntl(object.fd, F_ADD_SEALS,
+               F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0;
+       --left)
+    if (errno != EBUSY || left == 0)
+      return cannot();
   std::string path = "/proc/self/fd/" + std::to_string(object.fd);
   object.handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object.handle) {
