@@ -2,7 +2,8 @@
 //
 // Reads cpuid directly, since the compilers' built-in knows different features
 // in different versions. Bits are those of Intel's SDM volume 2 (CPUID) and
-// AMD's APM volume 3, appendix E; names are LLVM's (X86.td).
+// AMD's APM volume 3, appendix E; names are LLVM's (X86.td). For aarch64 Linux
+// tells (Documentation/arch/arm64/elf_hwcaps.rst).
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/device/CpuFeatures.h"
@@ -14,6 +15,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 #if defined(__x86_64__) && defined(__linux__)
 #include <cerrno>
@@ -196,12 +199,68 @@ Missing missingOf(const std::vector<std::string> &features) {
 
 } // namespace
 
+#elif defined(__aarch64__)
+
+namespace {
+
+struct Feature {
+  std::string_view name;
+  uint64_t first;      ///< bits of AT_HWCAP that it is
+  uint64_t second = 0; ///< of AT_HWCAP2
+};
+
+constexpr uint64_t bit(int n) { return uint64_t(1) << n; }
+
+constexpr Feature table[] = {
+    {"fp-armv8", bit(0)},
+    {"neon", bit(1)},
+    {"crc", bit(7)},
+    {"lse", bit(8)},
+    {"fullfp16", bit(9) | bit(10)},
+    {"rdm", bit(12)},
+    {"jsconv", bit(13)},
+    {"complxnum", bit(14)},
+    {"rcpc", bit(15)},
+    {"sha3", bit(17) | bit(21)},
+    {"dotprod", bit(20)},
+    {"fp16fml", bit(23)},
+    {"rcpc-immo", bit(26)},
+    {"flagm", bit(27)},
+    {"fptoint", 0, bit(8)},
+    {"i8mm", 0, bit(13)},
+    {"bf16", 0, bit(14)},
+};
+
+Missing missingOf(const std::vector<std::string> &features) {
+  uint64_t first = ::getauxval(AT_HWCAP), second = ::getauxval(AT_HWCAP2);
+  Missing missing;
+  for (const std::string &name : features) {
+    auto found = std::find_if(std::begin(table), std::end(table),
+                              [&](const Feature &f) { return f.name == name; });
+    if (found == std::end(table) || (~first & found->first) ||
+        (~second & found->second))
+      missing.lacking.push_back(name);
+  }
+  return missing;
+}
+
+} // namespace
+
 #else
 
 static Missing missingOf(const std::vector<std::string> &features) {
   return {features, {}, 0};
 }
 
+#endif
+
+#if defined(__aarch64__)
+/// This kind of processors; another kind, and what all code for that needs.
+static constexpr const char *ownKind = "aarch64", *otherKind = "x86-64",
+                            *ofOtherKind = "64bit";
+#else
+static constexpr const char *ownKind = "x86-64", *otherKind = "aarch64",
+                            *ofOtherKind = "neon";
 #endif
 
 std::vector<std::string>
@@ -213,6 +272,10 @@ missingCpuFeatures(const std::vector<std::string> &features) {
 }
 
 std::string cpuProblem(const std::vector<std::string> &features) {
+  if (std::find(features.begin(), features.end(), ofOtherKind) !=
+      features.end())
+    return std::string("needs ") + otherKind + ", but this processor is " +
+           ownKind;
   auto joined = [](const std::vector<std::string> &names) {
     std::string text;
     for (const std::string &name : names)

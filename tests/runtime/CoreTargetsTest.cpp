@@ -126,6 +126,25 @@ TEST(Targets, TheBestVariantThatRunsHereIsChosen) {
 }
 #endif
 
+/// Code for another kind of machine says so, not what all it lacks.
+TEST(Targets, OfAnotherKindOfMachine) {
+  using namespace runtime;
+#if defined(__aarch64__)
+  const char *foreign = "64bit", *own = "aarch64", *other = "x86-64";
+#else
+  const char *foreign = "neon", *own = "x86-64", *other = "aarch64";
+#endif
+  auto model = Model::load(
+      *readBytes(
+          *writerForVariants({variant("far", {"crc", foreign})}).bytes()),
+      Options());
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.status().code(), Code::NoDevice);
+  EXPECT_EQ(model.status().message(),
+            std::string("the artifact's code is for 'far' and needs ") + other +
+                ", but this processor is " + own);
+}
+
 TEST(Targets, ManifestsAreOfOneModel) {
   Manifest one = regression(), other = forDevice(regression());
   EXPECT_TRUE(checkSameModel(one, other).ok());

@@ -1,10 +1,10 @@
-# cmake -DTOOL=PROGRAM -DOUT=FOLDER -P ProgramPages.cmake: writes the manual pages
-# and the completions of a program to FOLDER, as it prints them from its tables of
-# options, at their places under share/.
+# cmake -DTOOL=PROGRAM [-DEMULATOR=PROGRAM] -DOUT=FOLDER -P ProgramPages.cmake:
+# writes the manual pages and the completions of a program to FOLDER, as it prints
+# them from its tables of options, at their places under share/.
 
 # print(FILE WORDS...): what the program prints.
 function(print file)
-  execute_process(COMMAND ${TOOL} ${ARGN} OUTPUT_VARIABLE text
+  execute_process(COMMAND ${EMULATOR} ${TOOL} ${ARGN} OUTPUT_VARIABLE text
     COMMAND_ERROR_IS_FATAL ANY)
   file(WRITE ${OUT}/${file} "${text}")
   set(text "${text}" PARENT_SCOPE)

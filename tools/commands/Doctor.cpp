@@ -42,6 +42,21 @@ std::string memoryText(std::string_view key) {
       std::strtoll(lineOf("/proc/meminfo", key).c_str(), nullptr, 10) * 1024);
 }
 
+#if defined(__aarch64__)
+constexpr const char *ownProcessors = "aarch64";
+
+/// What artifacts use beyond the least that all processors of the kind have.
+std::string featuresText() {
+  std::string text = "neon";
+  for (const char *more :
+       {"lse", "rdm", "dotprod", "fullfp16", "fp16fml", "bf16", "i8mm"})
+    if (runtime::missingCpuFeatures({more}).empty())
+      text += std::string(", ") + more;
+  return text;
+}
+#else
+constexpr const char *ownProcessors = "x86_64";
+
 /// The highest of the levels of x86-64 (its psABI) that the processor has, and
 /// what artifacts use beyond it.
 std::string featuresText() {
@@ -65,6 +80,7 @@ std::string featuresText() {
       text += std::string(", ") + more;
   return text;
 }
+#endif
 
 void checkMachine(std::vector<Finding> &findings) {
   utsname system = {};
@@ -72,13 +88,13 @@ void checkMachine(std::vector<Finding> &findings) {
   std::string model = lineOf("/proc/cpuinfo", "model name");
   int threads = runtime::availableThreads();
   auto all = std::thread::hardware_concurrency();
-  bool isKnown = std::string_view(system.machine) == "x86_64";
+  bool isKnown = std::string_view(system.machine) == ownProcessors;
   findings.push_back(
       {"processor", isKnown ? State::Ok : State::Broken,
        (model.empty() ? std::string(system.machine) : model) + ", " +
            std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
            (unsigned(threads) < all ? " of " + std::to_string(all) : ""),
-       isKnown ? "" : "artifacts are for x86-64"});
+       isKnown ? "" : "artifacts are for x86-64 and aarch64"});
   if (isKnown)
     findings.push_back({"features", State::Ok, featuresText(), ""});
   findings.push_back(

@@ -86,7 +86,7 @@ toolchain_options() {
       "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"
   fi
   case $1 in
-    gcc | runtime-only | portable | asan | ubsan | tsan | fuzz) return ;;
+    gcc | runtime-only | portable | aarch64 | asan | ubsan | tsan | fuzz) return ;;
   esac
   if ! command -v clang++-22 >/dev/null; then
     printf '%s\n' -DCMAKE_C_COMPILER=cc -DCMAKE_CXX_COMPILER=c++ \
