@@ -1,18 +1,12 @@
 //===- Target.cpp - what code is made for ---------------------------------===//
 #include "compiler/Target.h"
-#include "ir/Nearest.h"
 #include "passes/target/CudaModel.h"
-#include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <mutex>
-#include <unistd.h>
 
 using namespace mlir;
 using namespace tandem;
@@ -48,154 +42,6 @@ int64_t CudaTarget::sharedLimit() const {
   return CudaModel::of(findCudaArch(arch)->capability).sharedBytes;
 }
 
-static llvm::Triple hostTriple() {
-  return llvm::Triple(llvm::sys::getProcessTriple());
-}
-
-static const llvm::Target *hostTarget() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-  });
-  std::string error;
-  return llvm::TargetRegistry::lookupTarget(hostTriple(), error);
-}
-
-/// Instructions of the system, special stores and matrix tiles of other types
-/// than bf16, which LLVM emits only where a program names them, and kernels do
-/// not. A virtual machine often hides them from a processor that is otherwise
-/// whole.
-static bool isNeverUsed(StringRef feature) {
-  static constexpr StringLiteral names[] = {
-      "amx-complex", "amx-fp16", "amx-int8",  "cldemote", "clflushopt",
-      "clwb",        "clzero",   "enqcmd",    "fsgsbase", "hreset",
-      "invpcid",     "kl",       "movdir64b", "movdiri",  "mwaitx",
-      "pconfig",     "pku",      "prefetchi", "ptwrite",  "rdpid",
-      "rdpru",       "rdrnd",    "rdseed",    "rtm",      "serialize",
-      "sgx",         "shstk",    "tsxldtrk",  "uintr",    "usermsr",
-      "waitpkg",     "wbnoinvd", "widekl",    "xsave",    "xsavec",
-      "xsaveopt",    "xsaves"};
-  return llvm::is_contained(names, feature);
-}
-
-/// What products of tiles are made of (passes/lower/cpu/products/TileCode.h).
-static constexpr StringLiteral tileFeatures[] = {"amx-bf16", "amx-tile",
-                                                 "avx512bf16"};
-
-/// What LLVM says that the processor `arch` has.
-static llvm::StringSet<> promisedBy(const std::string &arch) {
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      hostTarget()->createMCSubtargetInfo(hostTriple(), arch, ""));
-  llvm::StringSet<> names;
-  for (const llvm::SubtargetFeatureKV &feature :
-       info->getEnabledProcessorFeatures())
-    names.insert(feature.Key);
-  return names;
-}
-
-/// The instructions that code for `arch` may use; on the host without those
-/// that it does not report, and with its tiles: a virtual machine that does not
-/// tell its model is taken for an older one. What else LLVM calls a feature
-/// (tuning, modes) no processor reports, and none needs.
-static std::vector<std::string> featuresOf(const std::string &arch, bool host) {
-  llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
-  llvm::StringSet<> names = promisedBy(arch);
-  if (host)
-    for (StringRef name : tileFeatures)
-      names.insert(name);
-  std::vector<std::string> features;
-  for (const auto &entry : names) {
-    StringRef name = entry.getKey();
-    auto it = reported.find(name);
-    if (it != reported.end() && (!host || it->second) && !isNeverUsed(name))
-      features.push_back(name.str());
-  }
-  llvm::sort(features);
-  return features;
-}
-
-CpuTarget tandem::withoutTiles(CpuTarget target) {
-  llvm::StringSet<> promised = promisedBy(target.arch);
-  llvm::erase_if(target.features, [&](StringRef name) {
-    return llvm::is_contained(tileFeatures, name) &&
-           (name.starts_with("amx-") || !promised.contains(name));
-  });
-  return target;
-}
-
-/// Of the host; 0 where it does not say.
-static int64_t hostCacheBytes() {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  return std::max<int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE));
-#else
-  return 0;
-#endif
-}
-
-/// Of the host, not of this process: where that may run must not show in what
-/// it writes. 0 where the host does not say.
-static int64_t hostProcessors() {
-#ifdef _SC_NPROCESSORS_ONLN
-  return std::max<int64_t>(0, ::sysconf(_SC_NPROCESSORS_ONLN));
-#else
-  return 0;
-#endif
-}
-
-std::vector<StringRef> tandem::knownFeatures() {
-  static const llvm::StringMap<bool> reported = llvm::sys::getHostCPUFeatures();
-  std::vector<StringRef> names;
-  for (const auto &entry : reported)
-    names.push_back(entry.getKey());
-  llvm::sort(names);
-  return names;
-}
-
-int tandem::widestVectors(ArrayRef<std::string> features) {
-  auto has = [&](const char *feature) {
-    return llvm::is_contained(features, feature);
-  };
-  return has("avx512f") ? 512 : has("avx2") ? 256 : 128;
-}
-
-Status tandem::checkProcessor(const std::string &arch) {
-  if (!hostTarget())
-    return Status::unsupported("LLVM has no code generator for '" +
-                               hostTriple().str() + "'");
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      hostTarget()->createMCSubtargetInfo(hostTriple(), "", ""));
-  if (!info->isCPUStringValid(arch)) {
-    SmallVector<StringRef> names;
-    for (const llvm::SubtargetSubTypeKV &one :
-         info->getAllProcessorDescriptions())
-      names.push_back(one.Key);
-    return Status::usage("unknown processor '" + arch + "' for '" +
-                         hostTriple().getArchName().str() + "'" +
-                         didYouMean(arch, names));
-  }
-  // LLVM ends the process when it is asked for a machine of such a processor.
-  if (hostTriple().isX86() && !promisedBy(arch).contains("64bit"))
-    return Status::unsupported("the processor '" + arch +
-                               "' does not run code of 64 bits");
-  return Status::success();
-}
-
-static Result<CpuTarget> cpuTarget(StringRef arch) {
-  CpuTarget target;
-  target.arch = arch.empty() ? llvm::sys::getHostCPUName().str() : arch.str();
-  if (Status s = checkProcessor(target.arch); !s)
-    return s;
-  target.features = featuresOf(target.arch, arch.empty());
-  target.vectorBits = widestVectors(target.features);
-  if (arch.empty()) {
-    target.lastCacheBytes = hostCacheBytes();
-    target.processors = hostProcessors();
-  }
-  return target;
-}
-
 Result<CudaTarget> tandem::cudaTarget(StringRef arch) {
   if (findCudaArch(arch))
     return CudaTarget{arch.str()};
@@ -219,7 +65,7 @@ static Result<Target> parseOne(StringRef text) {
     auto target = cudaTarget(arch);
     return target ? Result<Target>(std::move(*target)) : target.status();
   }
-  auto target = cpuTarget(arch);
+  auto target = cpuTarget(arch.str());
   return target ? Result<Target>(std::move(*target)) : target.status();
 }
 
@@ -314,23 +160,6 @@ Result<CpuTarget> tandem::parseCpuTarget(const std::string &text) {
   return Status::usage("expected a processor, but got '" + text + "'");
 }
 
-/// A product and a sum become one operation only where the code says so (inside
-/// of contractions): elsewhere it would depend on which ops share a kernel, and
-/// a value that the backward computes again would not be the forward's.
-static constexpr auto kFusion = llvm::FPOpFusion::Standard;
-
-std::unique_ptr<llvm::TargetMachine>
-tandem::createMachine(const CpuTarget &target, llvm::CodeGenOptLevel level) {
-  std::string features;
-  for (const std::string &feature : target.features)
-    features += (features.empty() ? "+" : ",+") + feature;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = kFusion;
-  return std::unique_ptr<llvm::TargetMachine>(hostTarget()->createTargetMachine(
-      hostTriple(), target.arch, features, options, llvm::Reloc::PIC_,
-      std::nullopt, level));
-}
-
 static const llvm::Target *nvptxTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -349,7 +178,7 @@ tandem::createMachine(const CudaTarget &target, unsigned ptxVersion) {
   const PtxArch *arch = findCudaArch(target.arch);
   ptxVersion = std::max(ptxVersion, arch->ptxVersion);
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = kFusion;
+  options.AllowFPOpFusion = kFloatFusion;
   return std::unique_ptr<llvm::TargetMachine>(
       nvptxTarget()->createTargetMachine(
           llvm::Triple("nvptx64-nvidia-cuda"), target.arch,

@@ -3,10 +3,11 @@
 // Targets as the options name them: `cpu`, `cpu:x86-64-v3`, `cuda:sm_90`, and
 // several joined by '+': for each kind one or more architectures, the variants
 // (`cpu:x86-64-v3+x86-64-v4`, `cuda:sm_90a+sm_80`), of which a machine takes
-// the one that is best there. Plain `cuda` is `cuda:sm_90a+sm_80`. On a module
-// a target is `tandem.target = #tandem.target<...>` (ir/Attributes.td), for cpu
-// with `features` and `vector_bits`, of the host with `last_cache_bytes` and
-// `processors`.
+// the one that is best there. A processor is of the host's kind or of another
+// one (`cpu:aarch64`, `cpu:neoverse-n1`). Plain `cuda` is `cuda:sm_90a+sm_80`.
+// On a module a target is `tandem.target = #tandem.target<...>`
+// (ir/Attributes.td), for cpu with `features` and `vector_bits`, of the host
+// with `last_cache_bytes` and `processors`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_TARGET_H
@@ -27,7 +28,8 @@
 namespace tandem {
 
 struct CpuTarget {
-  std::string arch;                  ///< LLVM's name of the processor
+  std::string
+      arch; ///< LLVM's name of the processor, or "aarch64" for all of it
   std::vector<std::string> features; ///< those that are on, sorted
   int vectorBits = 128;              ///< of the widest registers
   int64_t lastCacheBytes = 0;        ///< of the last cache; 0: not known
@@ -64,11 +66,16 @@ Result<CpuTarget> parseCpuTarget(const std::string &text);
 /// has to ask for them.
 CpuTarget withoutTiles(CpuTarget target);
 
-/// Fails unless LLVM knows the processor `arch` of the host's kind, and makes
-/// code of 64 bits for it.
+/// Returns the target of a processor, of the host's where `arch` is empty.
+Result<CpuTarget> cpuTarget(const std::string &arch);
+/// Fails unless LLVM knows the processor `arch`, and makes code of 64 bits for
+/// it.
 Status checkProcessor(const std::string &arch);
-/// Returns the features that a machine of the host's kind can report, sorted.
-std::vector<llvm::StringRef> knownFeatures();
+/// Returns what LLVM calls the processor `arch`. From then on it has all that
+/// it needs for code of its kind, and to read such code.
+llvm::StringRef llvmProcessor(llvm::StringRef arch);
+/// Returns the features that machines like `arch` can report, sorted.
+std::vector<llvm::StringRef> knownFeatures(const std::string &arch);
 /// Returns the bits of the widest registers that the features give.
 int widestVectors(llvm::ArrayRef<std::string> features);
 /// Returns the target of an architecture ("sm_90a").
@@ -79,8 +86,12 @@ TargetAttr targetAttr(const Target &target, mlir::MLIRContext *context);
 /// edited: fails, with everything that is wrong, where no machine is like that.
 Result<Target> targetFromAttr(TargetAttr attr);
 
-/// Returns LLVM's machine for the target: position-independent code, multiply
-/// and add fused.
+/// A product and a sum become one operation only where the code says so (inside
+/// of contractions): elsewhere it would depend on which ops share a kernel, and
+/// a value that the backward computes again would not be the forward's.
+inline constexpr auto kFloatFusion = llvm::FPOpFusion::Standard;
+
+/// Returns LLVM's machine for the target, for position-independent code.
 std::unique_ptr<llvm::TargetMachine>
 createMachine(const CpuTarget &target,
               llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Aggressive);

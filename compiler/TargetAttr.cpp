@@ -56,7 +56,7 @@ struct Problems {
 } // namespace
 
 static void checkFeatures(const CpuTarget &target, Problems &problems) {
-  std::vector<StringRef> known = knownFeatures();
+  std::vector<StringRef> known = knownFeatures(target.arch);
   llvm::StringMap<int> seen;
   for (StringRef name : target.features)
     if (!llvm::is_contained(known, name))

@@ -17,7 +17,6 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/TargetSelect.h"
 
 #include <set>
 
@@ -61,9 +60,7 @@ private:
 
 Result<std::unique_ptr<Instructions>>
 Instructions::of(const llvm::Triple &triple, const CpuTarget &target) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
-  llvm::InitializeNativeTargetDisassembler();
+  StringRef arch = llvmProcessor(target.arch);
   std::string error, features;
   const llvm::Target *row = llvm::TargetRegistry::lookupTarget(triple, error);
   Status missing = Status::unsupported(
@@ -77,8 +74,7 @@ Instructions::of(const llvm::Triple &triple, const CpuTarget &target) {
   made->registers.reset(row->createMCRegInfo(triple));
   made->syntax.reset(
       row->createMCAsmInfo(*made->registers, triple, made->options));
-  made->processor.reset(
-      row->createMCSubtargetInfo(triple, target.arch, features));
+  made->processor.reset(row->createMCSubtargetInfo(triple, arch, features));
   made->instructions.reset(row->createMCInstrInfo());
   made->analysis.reset(row->createMCInstrAnalysis(made->instructions.get()));
   made->context = std::make_unique<llvm::MCContext>(

@@ -20,7 +20,7 @@ static void setFunctionAttributes(llvm::Module &module, const CpuTarget &target,
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", target.arch);
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     // Without it LLVM prefers 256 bits on processors that have 512.
     function.addFnAttr("prefer-vector-width",

@@ -53,6 +53,43 @@ TEST(Target, FeaturesThatKernelsDoNotUse) {
     EXPECT_FALSE(has(feature)) << feature;
 }
 
+/// Another kind of machine than the host's.
+TEST(Target, OfAarch64) {
+  auto all = parseTargets("cpu:aarch64+neoverse-n1+neoverse-v2+apple-m1");
+  ASSERT_TRUE(all) << all.status().message();
+  const auto &least = std::get<CpuTarget>((*all)[0]);
+  EXPECT_EQ(least.arch, "aarch64");
+  EXPECT_EQ(least.features, (std::vector<std::string>{"fp-armv8", "neon"}));
+  MLIRContext context;
+  context.loadDialect<TandemDialect>();
+  for (const Target &target : *all) {
+    const auto &cpu = std::get<CpuTarget>(target);
+    EXPECT_EQ(cpu.vectorBits, 128);
+    EXPECT_EQ(cpu.lastCacheBytes, 0);
+    auto machine = createMachine(cpu);
+    ASSERT_TRUE(machine);
+    EXPECT_TRUE(machine->getTargetTriple().isAArch64());
+    // No vectors whose length is not known, nor what no machine reports.
+    for (const char *unused : {"+sve", "+sme", "+cssc", "+mops"})
+      EXPECT_FALSE(machine->getTargetFeatureString().contains(unused));
+    EXPECT_TRUE(machine->getTargetFeatureString().contains("-sve"));
+    auto read = targetFromAttr(targetAttr(target, &context));
+    ASSERT_TRUE(read) << read.status().message();
+    EXPECT_EQ(std::get<CpuTarget>(*read).features, cpu.features);
+  }
+  EXPECT_EQ(parseTargets("cpu:x86-64-v3+aarch64")->size(), 2u);
+  std::string text = problem("cpu:neoverse-n11");
+  EXPECT_NE(text.find("'aarch64'"), std::string::npos) << text;
+  EXPECT_NE(text.find("did you mean 'neoverse-n1'"), std::string::npos) << text;
+  // Features are those of the processor's own kind.
+  CpuTarget wrong = least;
+  wrong.features.push_back("avx2");
+  auto read = targetFromAttr(targetAttr(wrong, &context));
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.status().message().find("unknown feature 'avx2'"),
+            std::string::npos);
+}
+
 TEST(Target, Variants) {
   auto variants = parseTargets("cpu:x86-64-v3+x86-64-v4+cuda:sm_90");
   ASSERT_TRUE(variants) << variants.status().message();

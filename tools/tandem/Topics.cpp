@@ -85,8 +85,11 @@ static std::string targets() {
   return "--target=KIND[:ARCH][+...]\n\n"
          "  cpu                        this machine's processor\n"
          "  cpu:x86-64-v3              a processor, by LLVM's name\n"
+         "  cpu:aarch64                the same of aarch64: all of it, "
+         "neoverse-n1, ...\n"
          "  cpu:x86-64-v3+x86-64-v4    several; the best that fits is chosen "
          "when\n                             the artifact is loaded\n"
+         "  cpu:x86-64-v3+aarch64      for both kinds of machines\n"
          "  cuda, cuda:sm_90           sm_80, sm_86, sm_89, sm_90, sm_90a, "
          "sm_100\n"
          "  cpu+cuda:sm_90             both in one artifact\n";

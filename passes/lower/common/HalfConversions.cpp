@@ -177,12 +177,13 @@ void lower::populateIntegersToHalf(RewritePatternSet &patterns) {
       patterns.getContext());
 }
 
-void lower::populateHalfConversions(RewritePatternSet &patterns, bool hasF16c) {
+void lower::populateHalfConversions(RewritePatternSet &patterns,
+                                    bool hasHalves) {
   MLIRContext *context = patterns.getContext();
   populateIntegersToHalf(patterns);
   patterns.add<ExtendToDouble, TruncateDouble>(context);
   // Before MLIR's.
   patterns.add<TruncateToBrain>(context, /*benefit=*/2);
-  if (!hasF16c)
+  if (!hasHalves)
     patterns.add<ExtendHalf, TruncateToHalf>(context);
 }

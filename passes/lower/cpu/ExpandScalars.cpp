@@ -34,7 +34,8 @@ struct ExpandScalars : tandem::impl::ExpandScalarsBase<ExpandScalars> {
       return signalPassFailure();
     lower::populatePolynomials(patterns, options);
     lower::populateElementaryFunctions(patterns);
-    lower::populateHalfConversions(patterns, hasFeature(func, "f16c"));
+    bool convertsHalves = hasFeature(func, "f16c") || hasFeature(func, "neon");
+    lower::populateHalfConversions(patterns, convertsHalves);
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(func, std::move(patterns))))
       signalPassFailure();

@@ -21,8 +21,7 @@ Schedules rounds::tiles(const ScheduleOverride &best, const CpuModel &target) {
   constexpr int64_t most = 14; // rows
   Schedules list;
   for (int64_t vectors = 1; vectors <= 6; ++vectors) {
-    int64_t rows =
-        std::min<int64_t>((target.registers - 2 - vectors) / vectors, most);
+    int64_t rows = std::min<int64_t>(target.tileRows(vectors), most);
     if (rows < 2)
       break;
     list.push_back(best);

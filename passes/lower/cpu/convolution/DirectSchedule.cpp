@@ -27,7 +27,7 @@ void DirectConvolution::chooseTile() {
   int64_t columns = divideCeil(across, s.lanes);
   s.vectors =
       vectors ? std::min(vectors, columns) : equalParts(columns, many ? 4 : 2);
-  int64_t most = (kernel.target.registers - 2 - s.vectors) / s.vectors;
+  int64_t most = kernel.target.tileRows(s.vectors);
   most = std::clamp<int64_t>(most, 1, 18);
   s.planes = 1;
   s.rows = rows ? rows : std::min<int64_t>(most, 8);

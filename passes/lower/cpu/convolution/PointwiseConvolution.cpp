@@ -135,8 +135,8 @@ void PointwiseConvolution::chooseTile() {
   int64_t panelBytes = s.kBlock * s.width() * type.getIntOrFloatBitWidth() / 8;
   if (s.vectors == 4 && panelBytes > nearBytes && s.blockVectors() % 3 != 1)
     s.vectors = 3;
-  int64_t free = kernel.target.registers - 2 - s.vectors;
-  s.rows = equalParts(across, std::min(free / s.vectors, mostRows));
+  s.rows =
+      equalParts(across, std::min(kernel.target.tileRows(s.vectors), mostRows));
 }
 
 /// Two packed blocks, and what the next ones are made of, stay in the

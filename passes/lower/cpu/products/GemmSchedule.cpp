@@ -80,7 +80,7 @@ static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target) {
   int64_t across = std::max<int64_t>(1, divideCeil(g.N, s.lanes));
   int64_t best = 0;
   for (int64_t vectors = std::min<int64_t>(across, 8); vectors > 0; --vectors) {
-    int64_t most = (target.registers - 2 - vectors) / vectors;
+    int64_t most = target.tileRows(vectors);
     if (most < 1 || !fitsPanels(s, g, vectors))
       continue;
     int64_t rows = equalParts(g.M, std::min<int64_t>(most, 8), 1);
