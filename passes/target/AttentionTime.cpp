@@ -30,6 +30,10 @@ static constexpr double exposedForward = 0.5, exposedGradients = 0.6;
 // multiplies and adds there, on sm_90.
 static constexpr double sharedBytesOfClock = 128, productsOfClock = 2048;
 
+// From a tile's last product to the next one's first: its own rows are asked
+// for when the last scores have been made, and come from memory. Assumed.
+static constexpr double betweenTiles = 1e-6;
+
 int64_t AttentionWork::stepsOf(int64_t tile) const {
   int64_t all = (otherRows() + step - 1) / step;
   if (!causal)
@@ -96,23 +100,30 @@ AttentionTime tandem::timeByWarpgroups(const AttentionWork &work,
       work.kernel == AttentionWork::Forward ? exposedForward : exposedGradients;
   double ofStep =
       std::max(products, softmax) + exposed * std::min(products, softmax);
+  // A tile's first softmax has none of its own products beside it.
+  double first = work.kernel == AttentionWork::Forward
+                     ? (1 - exposed) * std::min(products, softmax)
+                     : 0;
   double results = rows * 2 *
                    (work.kernel == AttentionWork::KeyGrad     ? d + e
                     : work.kernel == AttentionWork::QueryGrad ? d
                                                               : e);
-  double aroundBlock = firstBulkTiles + results / besideProducts;
-
-  // Blocks come as processors are free. The longest begin first; until the last
-  // ends, half of the processors have none, for half of the mean block.
-  auto batches = static_cast<double>(work.batches);
-  double blocks = batches * static_cast<double>(tiles);
-  double turns = blocks / static_cast<double>(processors);
-  double ofBlock = steps / static_cast<double>(tiles) * ofStep + aroundBlock;
-  double whole = work.causal ? std::max(turns + 0.5, 1.0) : std::ceil(turns);
+  // Blocks come as processors are free. Those of one tile begin with the
+  // longest, and until the last ends, half of the processors have none, for
+  // half of the mean block; those of several have equal work.
+  auto batches = static_cast<double>(work.batches),
+       ofBatch = static_cast<double>(work.blocksOfBatch()),
+       inBlock = static_cast<double>(tiles) / ofBatch;
+  double aroundBlock = firstBulkTiles + (inBlock - 1) * betweenTiles +
+                       inBlock * (first + results / besideProducts);
+  double turns = batches * ofBatch / static_cast<double>(processors);
+  double ofBlock = steps / ofBatch * ofStep + aroundBlock;
+  double whole = work.causal && work.chain == 1 ? std::max(turns + 0.5, 1.0)
+                                                : std::ceil(turns);
   whole = std::max(whole * ofBlock, longest * ofStep + aroundBlock);
 
   AttentionTime time;
-  double all = turns * steps / static_cast<double>(tiles);
+  double all = turns * steps / ofBatch;
   time.products = work.flops() / (rate * static_cast<double>(processors));
   time.narrow = all * products - time.products;
   time.elements = all * (ofStep - products);

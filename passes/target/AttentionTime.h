@@ -24,7 +24,8 @@ struct AttentionWork {
   int64_t batches = 1, queries = 1, keys = 1;
   int64_t width = 1, valueWidth = 1; ///< columns of queries and of values
   bool causal = false;
-  int64_t rows = 128, step = 128; ///< of a block, and of what it goes over
+  int64_t rows = 128, step = 128; ///< of a tile, and of what it goes over
+  int64_t chain = 1;              ///< tiles of a block, one after the other
 
   int64_t ownRows() const { return kernel == KeyGrad ? keys : queries; }
   int64_t otherRows() const { return kernel == KeyGrad ? queries : keys; }
@@ -36,7 +37,8 @@ struct AttentionWork {
   /// of.
   double flopsOfScores() const;
   double flopsOfSums() const;
-  /// The steps of the block of a tile.
+  int64_t blocksOfBatch() const { return (tiles() + chain - 1) / chain; }
+  /// The steps of a tile.
   int64_t stepsOf(int64_t tile) const;
 };
 

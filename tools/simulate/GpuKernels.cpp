@@ -171,7 +171,8 @@ void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
 }
 
 /// Attention by wgmma, whose boxes say how it is cut: own rows come first.
-static std::optional<AttentionWork> attentionOf(const Kernel &kernel) {
+static std::optional<AttentionWork> attentionOf(const Kernel &kernel,
+                                                double blocks) {
   KernelSummary summary = readSummary(kernel.summary);
   const auto &operands = summary.operands;
   const auto &maps = kernel.tensorMaps;
@@ -196,13 +197,17 @@ static std::optional<AttentionWork> attentionOf(const Kernel &kernel) {
   work.causal = kernel.summary.ends_with(" causal");
   work.rows = maps[0].box[1];
   work.step = maps[1].box[1];
+  auto ofBatch = std::max<int64_t>(
+      int64_t(blocks) / std::max<int64_t>(work.batches, 1), 1);
+  work.chain = (work.tiles() + ofBatch - 1) / ofBatch;
   return work;
 }
 
-void Gpu::addAttention(const Kernel &kernel, KernelTime &time) const {
+void Gpu::addAttention(const Kernel &kernel, const Blocks &blocks,
+                       KernelTime &time) const {
   bool isForward = kernel.summary.starts_with("attention_forward");
   time.what = isForward ? "attention" : "gradients of attention";
-  if (std::optional<AttentionWork> work = attentionOf(kernel)) {
+  if (std::optional<AttentionWork> work = attentionOf(kernel, blocks.count)) {
     AttentionTime parts = timeByWarpgroups(*work, row_, processors);
     time.what += " by wgmma";
     time.parts.products = parts.products + parts.narrow;
@@ -250,7 +255,7 @@ KernelTime Gpu::timeOf(const Kernel &kernel, const Launch &launch) const {
   } else if (!multiplies) {
     addLoop(kernel, blocks, time);
   } else if (kernel.summary.starts_with("attention")) {
-    addAttention(kernel, time);
+    addAttention(kernel, blocks, time);
   } else {
     addProduct(kernel, blocks, time);
   }

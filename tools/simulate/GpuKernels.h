@@ -64,7 +64,8 @@ private:
   int64_t blocksTogether(const artifact::Kernel &kernel, double sums) const;
   void addProduct(const artifact::Kernel &kernel, const Blocks &blocks,
                   KernelTime &time) const;
-  void addAttention(const artifact::Kernel &kernel, KernelTime &time) const;
+  void addAttention(const artifact::Kernel &kernel, const Blocks &blocks,
+                    KernelTime &time) const;
   void addLoop(const artifact::Kernel &kernel, const Blocks &blocks,
                KernelTime &time) const;
   double moving(const artifact::Kernel &kernel) const;

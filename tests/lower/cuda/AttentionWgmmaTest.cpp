@@ -112,6 +112,19 @@ TEST(AttentionWgmma, Schedules) {
           toleranceOf({"", 150, 200, 64, 64, true, "bf16"}), 8, hopper);
 }
 
+/// Where there are many tiles a block has several, and the last one fewer.
+TEST(AttentionWgmma, TilesInAChain) {
+  for (AttentionKernel kernel : kAttentionKernels) {
+    Heads heads{"132x", 130, 130, 16, 16, kernel != AttentionKernel::QueryGrad,
+                "bf16"};
+    std::string text = scheduled(
+        attentionKernel(heads, kernel),
+        "#tandem.schedule<method = wgmma, block_m = 64, block_n = 64>");
+    EXPECT_EQ(CudaKernel(text, hopper).blocks, 132 * 2);
+    checkCuda(text, toleranceOf(heads), 8, hopper);
+  }
+}
+
 /// Without being told, where the model expects less time than of mma.sync, and
 /// where there is code.
 TEST(AttentionWgmma, Choice) {

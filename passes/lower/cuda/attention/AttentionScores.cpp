@@ -120,6 +120,8 @@ AttentionScores::Value AttentionScores::ownRow(int64_t block, int64_t half) {
 //===----------------------------------------------------------------------===//
 
 AttentionScores::Values AttentionScores::start() {
+  ownLse.clear();
+  ownDelta.clear();
   if (!isForward && !byKey)
     for (int64_t i = 0; i < 2 * shape.blocks; ++i) {
       Values dims(batch);

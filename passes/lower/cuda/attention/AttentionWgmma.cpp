@@ -96,6 +96,12 @@ ScheduleOverride AttentionWgmma::numbers() const {
                            {Stages, stages}});
 }
 
+AttentionWork AttentionWgmma::work() const {
+  AttentionWork work = AttentionScores::work();
+  work.chain = chain;
+  return work;
+}
+
 double AttentionWgmma::seconds() const {
   const CudaModel &model = CudaModel::of(code.target.sm);
   return timeByWarpgroups(work(), model.device(), model.multiprocessors)
@@ -154,6 +160,25 @@ void AttentionWgmma::chooseShape() {
     return false;
   };
   isCut = find(true) || find(false);
+  chooseChain();
+}
+
+/// How many tiles a block has: the model says when it is worth it. What goes on
+/// from tile to tile takes registers, too.
+void AttentionWgmma::chooseChain() {
+  constexpr int64_t mostKept = 200;
+  int64_t best = 1, tiles = ceilDiv(ownRows, shape.rows());
+  double least = 0;
+  for (int64_t count : {1, 2, 4, 8}) {
+    if (count > tiles || (count > 1 && registers() > mostKept))
+      break;
+    chain = count;
+    if (double own = seconds(); count == 1 || own < least) {
+      best = count;
+      least = own;
+    }
+  }
+  chain = best;
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,7 +186,7 @@ void AttentionWgmma::chooseShape() {
 //===----------------------------------------------------------------------===//
 
 Value AttentionWgmma::barrier(bool ofB, bool isFull, Value stage) {
-  int64_t first = 1 + ((isFull ? 0 : 2) + (ofB ? 1 : 0)) * stages;
+  int64_t first = 2 + ((isFull ? 0 : 2) + (ofB ? 1 : 0)) * stages;
   return warpgroup.barrierAt(barriers, code.add(stage, first));
 }
 
@@ -171,10 +196,12 @@ AttentionWgmma::Place AttentionWgmma::firstPlace(int64_t parity) {
 
 AttentionWgmma::Place AttentionWgmma::after(const Place &place) {
   Value isLast = code.equal(place.stage, code.index(stages - 1));
-  Value turned =
-      arith::XOrIOp::create(code.b, code.loc, place.parity, warpgroup.bits(1));
   return {code.select(isLast, code.index(0), code.add(place.stage, 1)),
-          code.select(isLast, turned, place.parity)};
+          code.select(isLast, turned(place.parity), place.parity)};
+}
+
+Value AttentionWgmma::turned(Value parity) {
+  return arith::XOrIOp::create(code.b, code.loc, parity, warpgroup.bits(1));
 }
 
 Value AttentionWgmma::numberOf(Value begin, Value count, Value done) {
@@ -206,24 +233,48 @@ void AttentionWgmma::makeMap(Side &side, int64_t rows) {
   side.map = code.tensorMap(map);
 }
 
-/// Where this block is, and its memory; returns the number of blocks.
-int64_t AttentionWgmma::takePlace() {
+/// A block has some tiles of a batch, one after the other: the copies of the
+/// next one's rows begin while the last one's results are stored. Of a causal
+/// batch a long one and a short one by turns, so that blocks have equal work.
+void AttentionWgmma::forEachTile(
+    const Values &init, llvm::function_ref<Values(ValueRange carried)> body) {
   int64_t tiles = ceilDiv(ownRows, shape.rows());
-  int64_t batches = index.attention.batches;
+  auto enter = [&](Value tile) {
+    if (index.causal && !byKey)
+      tile = code.sub(code.index(tiles - 1), tile);
+    ownFirst = code.mul(tile, shape.rows());
+  };
+  part = code.index(0);
+  if (chain > 1) {
+    auto [inBatches, inTiles] = code.split(code.block(), ceilDiv(tiles, chain));
+    batch = index.at(code, inBatches);
+    Value first = code.mul(inTiles, chain);
+    code.loop(first, code.min(code.add(first, chain), tiles), 1, init,
+              [&](Value at, ValueRange carried) {
+                auto [pair, inPair] = code.split(at, 2);
+                Value other = code.sub(code.index(tiles - 1), pair);
+                enter(index.causal
+                          ? code.select(code.equal(inPair, code.index(0)), pair,
+                                        other)
+                          : at);
+                return body(carried);
+              });
+    return;
+  }
   // Blocks of some batches together, whose rows L2 has, those with most work
   // first, so that the last ones to run are short.
-  int64_t together = 1;
+  int64_t together = 1, batches = index.attention.batches;
   for (int64_t count = 1; count <= batches; ++count)
     if (batches % count == 0 && count * tiles <= mostTogether)
       together = count;
   auto [portion, inPortion] = code.split(code.block(), together * tiles);
   auto [tile, inTile] = code.split(inPortion, together);
   batch = index.at(code, code.add(code.mul(portion, together), inTile));
-  if (index.causal && !byKey)
-    tile = code.sub(code.index(tiles - 1), tile);
-  ownFirst = code.mul(tile, shape.rows());
-  part = code.index(0);
+  enter(tile);
+  body(init);
+}
 
+void AttentionWgmma::layOut() {
   int64_t bytes = 0;
   for (bool ofB : {false, true}) {
     own_[ofB].at = bytes;
@@ -241,18 +292,18 @@ int64_t AttentionWgmma::takePlace() {
   }
   base = warpgroup.addressOf(memory);
   barriers =
-      warpgroup.addressOf(code.shared({1 + 4 * stages}, code.b.getI64Type()));
+      warpgroup.addressOf(code.shared({2 + 4 * stages}, code.b.getI64Type()));
   for (bool ofB : {false, true}) {
     if (own_[ofB].rows)
       makeMap(own_[ofB], shape.rows());
     makeMap(other_[ofB], shape.step);
   }
-  return tiles * batches;
 }
 
 void AttentionWgmma::initialize() {
   code.when(code.equal(code.thread(), code.index(0)), [&] {
-    warpgroup.initialize(ownBarrier(), 1);
+    warpgroup.initialize(ownBarrier(/*isFull=*/true), 1);
+    warpgroup.initialize(ownBarrier(/*isFull=*/false), shape.warps);
     for (bool ofB : {false, true})
       for (int64_t i = 0; i < stages; ++i) {
         Value stage = code.index(i);
@@ -304,60 +355,81 @@ void AttentionWgmma::copyNumbers(Number number, Value to, Value at,
   }
 }
 
-void AttentionWgmma::bringNumbers(Value begin, Value count) {
+/// Calls `body` for each step of this tile, with the number of its first row
+/// and its place in the rings; returns the place behind the last.
+AttentionWgmma::Place AttentionWgmma::forEachStep(
+    const Place &from,
+    llvm::function_ref<void(const Rows &rows, const Place &at)> body) {
+  auto [full, cut] = bounds();
+  Value begin = byKey ? cut[0] : full[0], end = byKey ? full[1] : cut[1];
+  Value count = code.max(code.sub(end, begin), code.index(0));
+  Values last =
+      code.loop(code.index(0), count, 1, {from.stage, from.parity},
+                [&](Value done, ValueRange carried) {
+                  Place at{carried[0], carried[1]};
+                  body(rowsOf(numberOf(begin, count, done), at.stage), at);
+                  Place next = after(at);
+                  return Values{next.stage, next.parity};
+                });
+  return {last[0], last[1]};
+}
+
+void AttentionWgmma::bringNumbers() {
   // The stages are empty at first: their barriers' turn before the first has
   // the other parity.
   Place first = firstPlace(1);
-  code.loop(
-      code.index(0), count, 1, {first.stage, first.parity},
-      [&](Value done, ValueRange carried) {
-        Place at{carried[0], carried[1]};
-        Rows rows = rowsOf(numberOf(begin, count, done), at.stage);
-        for (bool ofB : {false, true}) {
-          warpgroup.wait(barrier(ofB, /*isFull=*/false, at.stage), at.parity);
-          copyNumbers(ofB ? Number::DELTA : Number::LSE,
-                      ofB ? rows.delta : rows.lse, rows.rowsAt, rows.first);
-          warpgroup.arrive(barrier(ofB, /*isFull=*/true, at.stage));
-        }
-        Place next = after(at);
-        return Values{next.stage, next.parity};
-      });
+  forEachTile({first.stage, first.parity}, [&](ValueRange carried) {
+    Place last = forEachStep(
+        {carried[0], carried[1]}, [&](const Rows &rows, const Place &at) {
+          for (bool ofB : {false, true}) {
+            warpgroup.wait(barrier(ofB, /*isFull=*/false, at.stage), at.parity);
+            copyNumbers(ofB ? Number::DELTA : Number::LSE,
+                        ofB ? rows.delta : rows.lse, rows.rowsAt, rows.first);
+            warpgroup.arrive(barrier(ofB, /*isFull=*/true, at.stage));
+          }
+        });
+    return Values{last.stage, last.parity};
+  });
 }
 
-void AttentionWgmma::bring(Value begin, Value count) {
+void AttentionWgmma::bringRows() {
+  int64_t bytes = 0;
+  for (bool ofB : {false, true})
+    if (own_[ofB].rows)
+      bytes += tileBytes(ofB, shape.rows());
+  Place first = firstPlace(1);
+  Values init = {first.stage, first.parity, warpgroup.bits(1)};
+  forEachTile(init, [&](ValueRange carried) {
+    Value full = ownBarrier(/*isFull=*/true), parity = carried[2];
+    warpgroup.wait(ownBarrier(/*isFull=*/false), parity);
+    warpgroup.expect(full, bytes);
+    for (bool ofB : {false, true})
+      if (own_[ofB].rows)
+        copyTile(own_[ofB], ofB, shape.rows(), ownFirst,
+                 code.add(base, own_[ofB].at), full);
+    Place last = forEachStep(
+        {carried[0], carried[1]}, [&](const Rows &rows, const Place &at) {
+          for (bool ofB : {false, true}) {
+            warpgroup.wait(barrier(ofB, /*isFull=*/false, at.stage), at.parity);
+            Value full = barrier(ofB, /*isFull=*/true, at.stage);
+            warpgroup.expect(full, tileBytes(ofB, shape.step));
+            copyTile(other_[ofB], ofB, shape.step, rows.first,
+                     tileAt(ofB, at.stage), full);
+          }
+        });
+    return Values{last.stage, last.parity, turned(parity)};
+  });
+}
+
+void AttentionWgmma::bring() {
   if (groups() > 1)
     NVVM::SetMaxRegisterOp::create(code.b, code.loc, copierRegisters,
                                    NVVM::SetMaxRegisterAction::decrease);
   if (byKey)
     code.when(code.equal(code.warp(), code.index(shape.warps + 1)),
-              [&] { bringNumbers(begin, count); });
-  code.when(code.equal(code.thread(), code.index(shape.threads())), [&] {
-    int64_t bytes = 0;
-    for (bool ofB : {false, true})
-      if (own_[ofB].rows)
-        bytes += tileBytes(ofB, shape.rows());
-    warpgroup.expect(ownBarrier(), bytes);
-    for (bool ofB : {false, true})
-      if (own_[ofB].rows)
-        copyTile(own_[ofB], ofB, shape.rows(), ownFirst,
-                 code.add(base, own_[ofB].at), ownBarrier());
-    Place first = firstPlace(1);
-    code.loop(code.index(0), count, 1, {first.stage, first.parity},
-              [&](Value done, ValueRange carried) {
-                Place at{carried[0], carried[1]};
-                Rows rows = rowsOf(numberOf(begin, count, done), at.stage);
-                for (bool ofB : {false, true}) {
-                  warpgroup.wait(barrier(ofB, /*isFull=*/false, at.stage),
-                                 at.parity);
-                  Value full = barrier(ofB, /*isFull=*/true, at.stage);
-                  warpgroup.expect(full, tileBytes(ofB, shape.step));
-                  copyTile(other_[ofB], ofB, shape.step, rows.first,
-                           tileAt(ofB, at.stage), full);
-                }
-                Place next = after(at);
-                return Values{next.stage, next.parity};
-              });
-  });
+              [&] { bringNumbers(); });
+  code.when(code.equal(code.thread(), code.index(shape.threads())),
+            [&] { bringRows(); });
 }
 
 Value AttentionWgmma::tileAt(bool ofB, Value stage) {
@@ -368,22 +440,20 @@ Value AttentionWgmma::tileAt(bool ofB, Value stage) {
 
 LaunchShape AttentionWgmma::emit() {
   LaunchShape launch;
-  launch.grid[0] = takePlace();
+  launch.grid[0] = index.attention.batches * work().blocksOfBatch();
   launch.block[0] = shape.threads() + warpgroupSize;
   launch.setsRegisters = true;
+  layOut();
   initialize();
-  auto [full, cut] = bounds();
-  Value begin = byKey ? cut[0] : full[0], end = byKey ? full[1] : cut[1];
-  Value count = code.max(code.sub(end, begin), code.index(0));
   code.when(
       code.less(code.thread(), code.index(shape.threads())),
       [&] {
         if (groups() > 1)
           NVVM::SetMaxRegisterOp::create(code.b, code.loc, computerRegisters,
                                          NVVM::SetMaxRegisterAction::increase);
-        finish(isForward ? forward(full[1], end) : gradients(full, cut));
+        compute();
       },
-      [&] { bring(begin, count); });
+      [&] { bring(); });
   return launch;
 }
 

@@ -8,7 +8,9 @@
 // next step's scores to the tensor cores before those that take the weights of
 // this one, so that exponentials are computed while products are made.
 //
-// All operands must have tensors for bulk copies.
+// Where there are many tiles, a block has several, one after the other; the
+// rings go on from one to the next. All operands must have tensors for bulk
+// copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CUDA_ATTENTION_ATTENTIONWGMMA_H
@@ -48,6 +50,8 @@ private:
   // Which tiles, and where they are (AttentionWgmma.cpp).
   Fit fitOfSizes() const;
   void chooseShape();
+  void chooseChain();
+  AttentionWork work() const;
   bool hasRoom() const;
   int64_t registers() const;
   int64_t groups() const { return shape.warps / 4; }
@@ -58,25 +62,34 @@ private:
   int64_t sharedBytes() const;
   void takeSide(Side &side, Number number, bool ofB);
   void makeMap(Side &side, int64_t rows);
-  int64_t takePlace();
+  void layOut();
   void initialize();
+  void forEachTile(const Values &init,
+                   llvm::function_ref<Values(mlir::ValueRange carried)> body);
 
   // Who brings rows.
-  void bring(Value begin, Value count);
+  void bring();
+  void bringRows();
+  void bringNumbers();
+  Place
+  forEachStep(const Place &from,
+              llvm::function_ref<void(const Rows &rows, const Place &at)> body);
   void copyTile(Side &side, bool ofB, int64_t rows, Value first, Value to,
                 Value barrier);
-  void bringNumbers(Value begin, Value count);
   void copyNumbers(Number number, Value to, Value at, Value first);
   /// The step that comes after `done` others.
   Value numberOf(Value begin, Value count, Value done);
   Rows rowsOf(Value number, Value stage);
 
   // Who computes (AttentionWgmmaCode.cpp).
-  void takeOwnRows();
-  Values forward(Value full, Value end);
+  void compute();
+  void takeOwnRows(Value parity);
+  void releaseOwnRows();
+  /// The registers of `start` behind the last step; the places move on.
+  Values forward(Value full, Value end, Place &a, Place &b);
   Values forwardStep(Value number, bool masked, mlir::ValueRange carried);
   /// The sums of gradients over the steps of `full` and `cut` (see bounds).
-  Values gradients(const Values &full, const Values &cut);
+  Values gradients(const Values &full, const Values &cut, Place &at);
   Values gradientStep(Value number, bool masked, mlir::ValueRange carried);
   /// Begins the products of the own rows with those of a stage.
   Value products(bool ofB, Value stage);
@@ -99,7 +112,10 @@ private:
 
   // The rings.
   Value barrier(bool ofB, bool isFull, Value stage);
-  Value ownBarrier() { return warpgroup.barrierAt(barriers, code.index(0)); }
+  Value ownBarrier(bool isFull) {
+    return warpgroup.barrierAt(barriers, code.index(isFull ? 0 : 1));
+  }
+  Value turned(Value parity);
   Place firstPlace(int64_t parity);
   Place after(const Place &place);
   /// The address of a stage.
@@ -107,6 +123,7 @@ private:
 
   WarpgroupCode warpgroup;
   int64_t stages = 2;
+  int64_t chain = 1; ///< tiles of a block
   Side own_[2], other_[2];
   bool isCut = false;   ///< there are such tiles
   Value base, barriers; ///< addresses

@@ -13,9 +13,35 @@ using namespace tandem::lower::cuda;
 static constexpr int64_t alongStep = 2, acrossStep = 16 * tileRowBytes / 16;
 static constexpr int64_t stepsOfChunk = 4;
 
-void AttentionWgmma::takeOwnRows() {
+void AttentionWgmma::compute() {
+  Place first = firstPlace(0);
+  Values init = {warpgroup.bits(0), first.stage, first.parity};
+  if (isForward)
+    init.append({first.stage, first.parity});
+  forEachTile(init, [&](ValueRange carried) {
+    Place a{carried[1], carried[2]}, b;
+    if (isForward)
+      b = {carried[3], carried[4]};
+    auto [full, cut] = bounds();
+    takeOwnRows(carried[0]);
+    finish(isForward ? forward(full[1], cut[1], a, b)
+                     : gradients(full, cut, a));
+    Values next = {turned(carried[0]), a.stage, a.parity};
+    if (isForward)
+      next.append({b.stage, b.parity});
+    return next;
+  });
+}
+
+void AttentionWgmma::releaseOwnRows() {
+  if (chain > 1)
+    code.when(code.equal(code.lane(), code.index(0)),
+              [&] { warpgroup.arrive(ownBarrier(/*isFull=*/false)); });
+}
+
+void AttentionWgmma::takeOwnRows(Value parity) {
   Value group = warpgroup.group();
-  warpgroup.wait(ownBarrier(), warpgroup.bits(0));
+  warpgroup.wait(ownBarrier(/*isFull=*/true), parity);
   for (bool ofB : {false, true})
     if (own_[ofB].rows) {
       Value rows =
@@ -141,11 +167,10 @@ AttentionWgmma::Values AttentionWgmma::forwardStep(Value number, bool masked,
   return values;
 }
 
-AttentionWgmma::Values AttentionWgmma::forward(Value full, Value end) {
+AttentionWgmma::Values AttentionWgmma::forward(Value full, Value end, Place &a,
+                                               Place &b) {
   size_t columns = sums[0].columns / 2;
-  takeOwnRows();
   Values carried = start();
-  Place a = firstPlace(0), b = firstPlace(0);
   Value last = code.add(end, -1);
 
   // The last step, which has all there is to mask, or the first of it.
@@ -180,7 +205,10 @@ AttentionWgmma::Values AttentionWgmma::forward(Value full, Value end) {
   // The weights of step 0.
   size_t packed = shape.step / 4;
   ArrayRef<Value> all(carried);
-  b = {all[4 + columns + packed + 2], all[4 + columns + packed + 3]};
+  ArrayRef<Value> places = all.drop_front(4 + columns + packed);
+  a = {places[0], places[1]};
+  b = {places[2], places[3]};
+  releaseOwnRows();
   warpgroup.wait(barrier(/*ofB=*/true, /*isFull=*/true, b.stage), b.parity);
   Values registers = warpgroup.fence(all.slice(4, columns + packed));
   ArrayRef<Value> weights = ArrayRef(registers).drop_front(columns);
@@ -190,6 +218,8 @@ AttentionWgmma::Values AttentionWgmma::forward(Value full, Value end) {
   Values summed = warpgroup.numbersOf(sum);
   llvm::append_range(summed, weights);
   summed = warpgroup.wait(0, summed);
+  release(/*ofB=*/true, b.stage);
+  b = after(b);
   Values results(all.take_front(4));
   results.append(summed.begin(), summed.begin() + columns);
   return results;
@@ -255,11 +285,9 @@ AttentionWgmma::Values AttentionWgmma::gradientStep(Value number, bool masked,
 }
 
 AttentionWgmma::Values AttentionWgmma::gradients(const Values &full,
-                                                 const Values &cut) {
-  takeOwnRows();
+                                                 const Values &cut, Place &at) {
   Values carried = start();
-  Place first = firstPlace(0);
-  carried.append({first.stage, first.parity});
+  carried.append({at.stage, at.parity});
   auto walk = [&](const Values &steps, bool masked) {
     carried = code.loop(steps[0], steps[1], 1, carried,
                         [&](Value number, ValueRange values) {
@@ -271,6 +299,8 @@ AttentionWgmma::Values AttentionWgmma::gradients(const Values &full,
   walk(full, /*masked=*/false);
   if (!byKey)
     walk(cut, /*masked=*/true);
+  releaseOwnRows();
+  at = {carried[carried.size() - 2], carried.back()};
   carried.pop_back_n(2);
   return carried;
 }
