@@ -201,7 +201,11 @@ TEST(Load, TargetsThatCannotRunHere) {
                               "it has the targets 'cpu'");
   Status feature = codeOf([](auto &m) {
     m.target.arch = "future";
+#if defined(__aarch64__)
+    m.target.features = {"neon", "time-travel"};
+#else
     m.target.features = {"sse2", "time-travel"};
+#endif
   });
   EXPECT_EQ(feature.code(), Code::NoDevice);
   EXPECT_EQ(feature.message(), "the artifact's code is for 'future' and this "
