@@ -8,6 +8,11 @@ set(CMAKE_C_STANDARD 11)
 # One mode for libraries and programs, so that they can share the precompiled
 # header.
 add_compile_options(-fPIC)
+# A product and a sum are rounded one after the other on every machine, also where
+# the least processor has an instruction for both.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  add_compile_options(-ffp-contract=off)
+endif()
 set(CMAKE_CXX_VISIBILITY_PRESET default)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
