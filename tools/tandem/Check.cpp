@@ -23,10 +23,6 @@ namespace {
 struct Tolerances {
   std::optional<double> compiled, numeric;
 
-  static constexpr double kRelative = 1e-4;
-  /// The roundings that are tried are as many as those that are made.
-  static constexpr double kOfRounding = 4;
-
   double compiledOr() const { return compiled.value_or(kRelative); }
   double numericOr() const { return numeric.value_or(kRelative); }
   bool isRounding(const GradientCheck &check) const {

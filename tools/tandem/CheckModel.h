@@ -11,6 +11,12 @@
 namespace tandem {
 
 /// How far the gradient of one input or parameter is from the reference's.
+/// So many times what the roundings that are tried change is explained by
+/// rounding: the roundings that are made are as many, and others.
+inline constexpr double kOfRounding = 4;
+/// And this relative error is that of f32.
+inline constexpr double kRelative = 1e-4;
+
 struct GradientCheck {
   std::string name;
   double norm = 0; ///< Euclidean, of the reference's gradient
