@@ -146,20 +146,22 @@ static CallResults logAddExp(Call &call) {
   });
 }
 
-/// `x` or `y`, where one is NaN the other; of equal ones `x`, which then has
-/// the whole gradient.
+/// `x` or `y`, where one is NaN the other; of equal ones each has half of the
+/// gradient.
 static CallResults extreme(Call &call, StringRef op, ComparePredicate wins) {
   return ofTwo(call, [&](const Expr &x, const Expr &y) {
     if (!isFloat(x))
       return call.op(op, {x.value, y.value});
-    return select(logicalOr(compare(wins, x, y), isNaN(y)), x, y);
+    Expr one = select(logicalOr(compare(wins, x, y), isNaN(y)), x, y);
+    Expr both = call.op(op, {x.value, y.value});
+    return select(compare(ComparePredicate::eq, x, y), both, one);
   });
 }
 static CallResults fmaxFunction(Call &call) {
-  return extreme(call, "maximum", ComparePredicate::ge);
+  return extreme(call, "maximum", ComparePredicate::gt);
 }
 static CallResults fminFunction(Call &call) {
-  return extreme(call, "minimum", ComparePredicate::le);
+  return extreme(call, "minimum", ComparePredicate::lt);
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,11 +223,15 @@ static CallResults xlogy(Call &call) {
 static CallResults hypot(Call &call) {
   return ofTwoFloats(call, [&](const Expr &x, const Expr &y) {
     // Scaled by the larger, so that no square overflows.
-    Expr largest = detach(maximum(absolute(call, x), absolute(call, y)));
-    Expr infinite = isEqual(largest, kInfinity);
+    Expr sizeX = absolute(call, x), sizeY = absolute(call, y);
+    Expr largest = detach(maximum(sizeX, sizeY));
+    // Beside NaN, too.
+    Expr infinite = logicalOr(isEqual(detach(sizeX), kInfinity),
+                              isEqual(detach(sizeY), kInfinity));
     Expr scale = replaced(select(infinite, largest.like(1.0), largest), 0, 1);
     Expr a = x / scale, b = y / scale;
-    return select(infinite, largest, scale * rootOrZero(a * a + b * b));
+    return select(infinite, x.like(kInfinity),
+                  scale * rootOrZero(a * a + b * b));
   });
 }
 

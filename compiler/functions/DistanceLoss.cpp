@@ -47,6 +47,13 @@ static CallResults l1Loss(Call &call) {
   return x.empty() ? CallResults(failure()) : give(call, abs(x[0] - x[1]));
 }
 
+/// The square where it is chosen: the gradient of one that is not, of an
+/// infinite difference, would be 0 times infinity.
+static Expr squareUnless(const Expr &isFar, const Expr &difference) {
+  Expr near = select(isFar, difference.like(0.0), difference);
+  return near * near;
+}
+
 static CallResults smoothL1Loss(Call &call) {
   double beta = call.number("beta", 1);
   if (!(beta >= 0))
@@ -57,9 +64,9 @@ static CallResults smoothL1Loss(Call &call) {
   Expr difference = x[0] - x[1], size = abs(difference);
   if (beta == 0)
     return give(call, size);
-  return give(call,
-              select(isLess(size, beta), difference * difference * (0.5 / beta),
-                     size - 0.5 * beta));
+  Expr isFar = compare(ComparePredicate::ge, size, size.like(beta));
+  return give(call, select(isFar, size - 0.5 * beta,
+                           squareUnless(isFar, difference) * (0.5 / beta)));
 }
 
 static CallResults huberLoss(Call &call) {
@@ -70,8 +77,9 @@ static CallResults huberLoss(Call &call) {
   if (x.empty())
     return failure();
   Expr difference = x[0] - x[1], size = abs(difference);
-  return give(call, select(isGreater(size, delta), (size - 0.5 * delta) * delta,
-                           difference * difference * 0.5));
+  Expr isFar = isGreater(size, delta);
+  return give(call, select(isFar, (size - 0.5 * delta) * delta,
+                           squareUnless(isFar, difference) * 0.5));
 }
 
 //===----------------------------------------------------------------------===//

@@ -58,7 +58,7 @@ class BinaryOp<string mnemonic, list<string> gradients, string scalar,
 
 // Smooth functions of one number.
 def NegOp : UnaryOp<"neg", "-p.dy()", "scalar::neg(b, loc, x[0])", "-x[0]", NumericTensor> { let hasFolder = 1; let hasFunction = false; let onnx = "Neg"; }
-def AbsOp : UnaryOp<"abs", "p.dy() * sign(p.x())", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor> { let onnx = "Abs"; }
+def AbsOp : UnaryOp<"abs", "p.dy() * select(compare(ComparePredicate::gt, p.x(), p.x().like(0.0)), p.x().like(1.0), select(compare(ComparePredicate::lt, p.x(), p.x().like(0.0)), p.x().like(-1.0), p.x().like(0.0)))", "scalar::abs(b, loc, x[0])", "std::abs(x[0])", NumericTensor> { let onnx = "Abs"; }
 def ExpOp : UnaryOp<"exp", "p.dy() * p.y()", "scalar::exp(b, loc, x[0])", "std::exp(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Exp"; }
 def LogOp : UnaryOp<"log", "p.dy() / p.x()", "scalar::log(b, loc, x[0])", "std::log(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Log"; }
 def Log1pOp : UnaryOp<"log1p", "p.dy() / (p.x() + 1.0)", "scalar::log1p(b, loc, x[0])", "std::log1p(x[0])", FloatTensor, [AutocastFull]>;
@@ -120,8 +120,13 @@ def PowOp : BinaryOp<"pow", PowGradients.both,
     exponent the power of 1 and -1 is theirs, any other is 0.
   }] # PullbackBody<PowGradients.both>.doc;
 }
-def Atan2Op : BinaryOp<"atan2", ["p.dy() * p.rhs() / (p.x() * p.x() + p.rhs() * p.rhs())",
-    "-p.dy() * p.x() / (p.x() * p.x() + p.rhs() * p.rhs())"],
+// 0 where both squares are 0: PyTorch masks the quotient, too.
+def Atan2Gradients {
+  defvar sum = "p.x() * p.x() + p.rhs() * p.rhs()";
+  defvar square = "select(compare(ComparePredicate::eq, " # sum # ", p.x().like(0.0)), p.x().like(std::numeric_limits<double>::infinity()), " # sum # ")";
+  list<string> both = ["p.dy() * p.rhs() / " # square, "-p.dy() * p.x() / " # square];
+}
+def Atan2Op : BinaryOp<"atan2", Atan2Gradients.both,
     "scalar::atan2(b, loc, x[0], x[1])", "std::atan2(x[0], x[1])", FloatTensor>;
 def RemOp : BinaryOp<"rem", ["p.dy()", "-p.dy() * trunc(p.x() / p.rhs())"],
     "scalar::rem(b, loc, x[0], x[1])", "reference::remainder(getType(), x[0], x[1])"> {
@@ -141,10 +146,15 @@ def IdivOp : BinaryOp<"idiv", [], "scalar::div(b, loc, x[0], x[1])",
   }];
   let hasFolder = 1;
 }
-// Ties: half to each operand, as PyTorch.
-def MaximumOp : BinaryOp<"maximum", ["p.dy() * (sign(p.x() - p.rhs()) + 1.0) * 0.5", "p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0.5"],
+// Ties, of infinities too: half to each operand; where one is NaN each has the whole gradient: as PyTorch.
+class Extreme<string loses, string wins> {
+  defvar tie = "select(compare(ComparePredicate::eq, p.x(), p.rhs()), p.dy() * 0.5, ";
+  list<string> both = !foreach(predicate, [loses, wins],
+    tie # "select(compare(ComparePredicate::" # predicate # ", p.x(), p.rhs()), p.dy().like(0.0), p.dy()))");
+}
+def MaximumOp : BinaryOp<"maximum", Extreme<"lt", "gt">.both,
     "scalar::maximum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
-def MinimumOp : BinaryOp<"minimum", ["p.dy() * (sign(p.rhs() - p.x()) + 1.0) * 0.5", "p.dy() * (sign(p.x() - p.rhs()) + 1.0) * 0.5"],
+def MinimumOp : BinaryOp<"minimum", Extreme<"gt", "lt">.both,
     "scalar::minimum(b, loc, x[0], x[1])", "std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]", NumericTensor, [Commutative]>;
 def LogicalAndOp : BinaryOp<"logical_and", [], "scalar::logicalAnd(b, loc, x[0], x[1])", "x[0] != 0 && x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;
 def LogicalOrOp : BinaryOp<"logical_or", [], "scalar::logicalOr(b, loc, x[0], x[1])", "x[0] != 0 || x[1] != 0 ? 1.0 : 0.0", BoolTensor, [Commutative]>;

@@ -137,3 +137,11 @@ add("isinf", torch.isneginf, [given(SPECIAL)], {"detect_positive": False},
     finite=False, order=0)
 add("nan_to_num", lambda x: torch.nan_to_num(x, 0.5, 8.0, -4.0), [given(SPECIAL)],
     {"nan": 0.5, "posinf": 8.0, "neginf": -4.0}, finite=False)
+
+# Ties and NaN: half to each of equal ones, all to what is not NaN.
+for op, function in (("fmax", torch.fmax), ("fmin", torch.fmin)):
+    add(op, function, [given([INF, -INF, INF, 1.0, -0.0, NAN, 1.0, NAN, -1.0]),
+                       given([INF, -INF, -INF, 1.0, 0.0, 1.0, NAN, NAN, INF])],
+        finite=False)
+add("hypot", torch.hypot, [given([NAN, -INF, NAN]), given([INF, NAN, 1.0])],
+    finite=False, order=0)

@@ -7,6 +7,8 @@ import torch.nn.functional as F
 
 from families.frame import Family, few, given, integers, real
 
+INF = float("inf")
+
 family = Family("losses")
 # Its loss over images wants what it differentiates to be dense.
 add = functools.partial(family.add, strides=False)
@@ -145,3 +147,14 @@ for scores, classes in (((4, 3), (4,)), ((2, 3, 3), (2, 3)),
         [real(*scores), integers(*classes, high=scores[1])],
         {"smooth": 1.0, "ignore_index": 1})
     add("dice_loss", dice, [real(*scores), real(*scores, low=0.0, high=1.0)])
+
+# Of infinite differences the gradient was NaN, of 0 times infinity.
+far = lambda: [given([INF, INF, -INF, 1.0, -1.0, 0.5]),
+               given([-INF, 1.0, 2.0, INF, -INF, 0.25])]
+add("l1_loss", lambda x, t: F.l1_loss(x, t, reduction="none"),
+    [given([INF, -INF, INF, 1.0]), given([INF, -INF, -INF, INF])],
+    {"reduction": "none"}, finite=False)
+add("smooth_l1_loss", lambda x, t: F.smooth_l1_loss(x, t, reduction="none"), far(),
+    {"reduction": "none", "beta": 1.0}, finite=False)
+add("huber_loss", lambda x, t: F.huber_loss(x, t, reduction="none", delta=0.5), far(),
+    {"reduction": "none", "delta": 0.5}, finite=False, order=1)

@@ -5,6 +5,8 @@ import torch.nn.functional as F
 
 from families.frame import Family, booleans, few, given, integers, real
 
+NAN, INF = float("nan"), float("inf")
+
 family = Family("pointwise")
 add = family.add
 
@@ -186,3 +188,14 @@ add("cast", lambda x: x.double(), [booleans(6)], nodes=cast("f"))
 add("cast", lambda x: x.float().to(x.dtype), [real(3, 3)], nodes=[
     {"op": "cast", "inputs": ["x0"], "outputs": ["n"], "type": "f32"},
     {"op": "cast", "inputs": ["n"], "outputs": ["y0"], "type": "f"}])
+
+# Ties of infinities were NaN; where one is NaN each has the whole gradient.
+for op, function in (("maximum", torch.maximum), ("minimum", torch.minimum)):
+    add(op, function, [given([INF, -INF, INF, -INF, 1.0, INF, -0.0, NAN, 1.0, NAN]),
+                       given([INF, -INF, -INF, INF, INF, 1.0, 0.0, 1.0, NAN, NAN])],
+        finite=False)
+# 0 / 0 at the origin; where the square is infinite it is 0. (PyTorch's second
+# derivative is NaN at the origin.)
+add("atan2", torch.atan2, [given([0.0, 1.0]), given([0.0, 0.5])],
+    order=1)
+add("abs", torch.abs, [given([INF, -INF, NAN, 0.0, -0.0])], finite=False)
