@@ -6,6 +6,8 @@
 #include "compiler/import/torch/Node.h"
 #include "ir/Ops.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
@@ -70,6 +72,19 @@ static LogicalResult divide(Node &node) {
 }
 
 static LogicalResult power(Node &node) {
+  // PyTorch takes roots there: of -0 it is -0, of -infinity NaN.
+  Type narrow = node.promoted({"self", "exponent"});
+  if (node.op() == "pow" && narrow && isFloat(narrow) &&
+      !node.isTensor("exponent")) {
+    double exponent = node.number("exponent", 0);
+    if (std::abs(exponent) == 0.5) {
+      Expr x = node.cast(node.value("self"), narrow);
+      if (!x)
+        return failure();
+      Expr y = node.make(exponent < 0 ? "rsqrt" : "sqrt", {x});
+      return node.result(y ? node.cast(y, narrow) : y);
+    }
+  }
   return binary(node, "power", false, {}, {"self", "exponent"});
 }
 
@@ -125,6 +140,36 @@ static Expr ofStretched(Node &node, StringRef op, const Expr &x,
   return node.make(op, {node.stretch(x, shape), node.stretch(y, shape)});
 }
 
+/// Between two tensors, with PyTorch's gradients: a half each to an operand and
+/// the bound that it equals, all to the operand where the bounds are equal,
+/// too, and all to the upper one where they are crossed.
+static LogicalResult clampBetween(Node &node, Type narrow) {
+  auto in = node.together({"self", "min", "max"}, narrow);
+  if (in.empty())
+    return failure();
+  // Of each the shape of all.
+  Expr all = ofStretched(node, "maximum",
+                         ofStretched(node, "maximum", in[0], in[1]), in[2]);
+  if (!all)
+    return failure();
+  Expr x = node.stretch(in[0], all.shape());
+  Expr low = node.stretch(in[1], all.shape());
+  Expr high = node.stretch(in[2], all.shape());
+  using P = ComparePredicate;
+  Expr inOrder = compare(P::lt, low, high);
+  Expr isLow = logicalAnd(inOrder, compare(P::eq, x, low));
+  Expr isHigh = logicalAnd(inOrder, compare(P::eq, x, high));
+  Expr isAbove = logicalOr(compare(P::gt, x, high), compare(P::gt, low, high));
+  Expr y = tandem::select(compare(P::lt, x, low), low, x);
+  y = tandem::select(isAbove, high, y);
+  y = tandem::select(isHigh, minimum(x, high), y);
+  y = tandem::select(isLow, maximum(x, low), y);
+  // NaN of any.
+  Expr fixed = tandem::detach(all);
+  return node.result(
+      tandem::select(compare(P::ne, fixed, fixed), x + fixed, y));
+}
+
 /// Between numbers the gradient passes inside of them; of tensors that are
 /// equal, as of the larger of two, each gets a half.
 static LogicalResult clamp(Node &node) {
@@ -137,6 +182,8 @@ static LogicalResult clamp(Node &node) {
   if (!x)
     return failure();
   bool isFloat = isa<FloatType>(narrow);
+  if (isFloat && node.isTensor("min") && node.isTensor("max"))
+    return clampBetween(node, narrow);
   SmallVector<Value> bounds;
   Expr isInside;
   for (StringRef name : {"min", "max"}) {
