@@ -78,3 +78,34 @@ TEST(StablehloImport, EverythingUnsupportedIsListed) {
             "unsupported: 'stablehlo.custom_call': a call of 'solve', which is "
             "no part of the module\n");
 }
+
+// It was an error in the model, not an op that is unsupported.
+TEST(StablehloImport, SumsAndProductsOfBoolsAreOrAndAnd) {
+  for (auto [op, made] :
+       {std::pair("add", "bit_or"), std::pair("multiply", "bit_and"),
+        std::pair("maximum", "bit_or"), std::pair("minimum", "bit_and")}) {
+    Made module =
+        import(mainOf("%b = stablehlo.compare EQ, %x, %x : (tensor<2x3xf32>, "
+                      "tensor<2x3xf32>) -> tensor<2x3xi1>\n%0 = stablehlo." +
+                          std::string(op) +
+                          " %b, %b : tensor<2x3xi1>\n"
+                          "return %0 : tensor<2x3xi1>",
+                      "tensor<2x3xi1>"));
+    EXPECT_TRUE(module.isModule) << module.errors;
+    EXPECT_NE(module.text.find(std::string("tandem.") + made),
+              std::string::npos);
+  }
+}
+
+// Of crossed bounds small numbers got the lower one.
+TEST(StablehloImport, TheUpperOfCrossedBoundsWins) {
+  Made made =
+      import(mainOf("%l = stablehlo.constant dense<2.0> : tensor<2x3xf32>\n"
+                    "%h = stablehlo.constant dense<1.0> : tensor<2x3xf32>\n"
+                    "%0 = stablehlo.clamp %l, %x, %h : tensor<2x3xf32>\n"
+                    "return %0 : tensor<2x3xf32>",
+                    "tensor<2x3xf32>"));
+  EXPECT_TRUE(made.isModule) << made.errors;
+  EXPECT_NE(made.text.find("tandem.minimum"), std::string::npos);
+  EXPECT_NE(made.text.find("lt %0, %1"), std::string::npos) << made.text;
+}

@@ -26,6 +26,16 @@ template <Name name, size_t count> static LogicalResult same(Node &node) {
   return success();
 }
 
+/// The same of numbers, and of bools as the specification says it: a sum is
+/// "or", a product "and".
+template <Name name, Name ofBools> static LogicalResult ofTwo(Node &node) {
+  if (failed(node.expect(2)))
+    return failure();
+  bool isBool = node.element(0).isInteger(1) && node.type(0) == node.type(1);
+  node.result(node.make(isBool ? ofBools.value : name.value, node.all()));
+  return success();
+}
+
 /// A function of compiler/functions.
 template <Name name, size_t count> static LogicalResult function(Node &node) {
   if (failed(node.expect(count)))
@@ -233,8 +243,11 @@ static LogicalResult translateClamp(Node &node) {
   Value isAbove = node.compare("gt", x, low),
         isBelow = node.compare("lt", x, high);
   Value isInside = node.make("logical_and", {isAbove, isBelow});
+  // Of crossed bounds the upper one, always.
+  Value isLow = node.make("logical_and", {node.compare("gt", low, x),
+                                          node.compare("lt", low, high)});
   Value bounds = node.make(
-      "select", {node.compare("gt", low, x), low,
+      "select", {isLow, low,
                  node.make("select", {node.compare("lt", high, x), high,
                                       node.make("detach", inside)})});
   node.result(node.make("select", {isInside, x, bounds}));
@@ -287,7 +300,7 @@ template <int sign> static LogicalResult isInfinite(Node &node) {
 
 void stablehlo::addElementwiseOps(OpTable &table) {
   table.add("abs", same<"abs", 1>);
-  table.add("add", same<"add", 2>);
+  table.add("add", ofTwo<"add", "bit_or">);
   table.add("and", bits<"bit_and">);
   table.add("atan2", same<"atan2", 2>);
   table.add("bitcast_convert", translateBitcast);
@@ -305,9 +318,9 @@ void stablehlo::addElementwiseOps(OpTable &table) {
   table.add("log", same<"log", 1>);
   table.add("log_plus_one", same<"log1p", 1>);
   table.add("logistic", same<"sigmoid", 1>);
-  table.add("maximum", same<"maximum", 2>);
-  table.add("minimum", same<"minimum", 2>);
-  table.add("multiply", same<"mul", 2>);
+  table.add("maximum", ofTwo<"maximum", "bit_or">);
+  table.add("minimum", ofTwo<"minimum", "bit_and">);
+  table.add("multiply", ofTwo<"mul", "bit_and">);
   table.add("negate", same<"neg", 1>);
   table.add("not", bits<"bit_not">);
   table.add("or", bits<"bit_or">);
