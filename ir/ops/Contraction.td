@@ -79,6 +79,8 @@ def Conv2dFilterGradOp : ConvolutionOp<"conv2d_filter_grad", (ins FloatTensor:$x
   let description = [{
     `shape` is that of the filter; the other attributes are conv2d's. The op is
     linear in each operand, and its gradients are conv2d_input_grad and conv2d.
+    With `precision = "sums"`, of operands of f16 or bf16, the result is of f32:
+    sums over parts of the images are not rounded before they are added.
   }];
 }
 
