@@ -191,6 +191,58 @@ INSTANTIATE_TEST_SUITE_P(
       return info.param.name + std::to_string(info.index);
     });
 
+// Small numbers of f64 too: log1p was log(1 + x) on a CPU, and so were what is
+// made of it.
+TEST(Doubles, KeepTheirDigits) {
+  struct OfDouble {
+    const char *name;
+    long double (*exact)(long double);
+    double least, most;
+  };
+  auto inverseRoot = [](long double x) { return 1 / std::sqrt(x); };
+  const OfDouble functions[] = {
+      {"log1p", std::log1p, -1, inf}, {"expm1", std::expm1, -inf, inf},
+      {"exp", std::exp, -inf, inf},   {"log", std::log, 0, inf},
+      {"tanh", std::tanh, -inf, inf}, {"erf", std::erf, -inf, inf},
+      {"sin", std::sin, -inf, inf},   {"rsqrt", inverseRoot, 0, inf}};
+  for (const OfDouble &function : functions) {
+    std::vector<double> numbers;
+    std::mt19937_64 random(5);
+    for (int exponent = -70; exponent < 8; ++exponent)
+      for (int i = 0; i < 40; ++i) {
+        double x = std::ldexp(1 + static_cast<double>(random() >> 12) * 0x1p-52,
+                              exponent);
+        x = i % 2 ? x : -x;
+        if (x > function.least && x < function.most)
+          numbers.push_back(x);
+      }
+    reference::Array x(
+        llvm::ArrayRef<int64_t>{static_cast<int64_t>(numbers.size())});
+    llvm::copy(numbers, x.data.begin());
+    std::string type = "tensor<" + std::to_string(x.size()) + "xf64>";
+    std::string text = program("x: " + type + " -> " + type,
+                               std::string("%y = tandem.") + function.name +
+                                   " %x : " + type + "\nreturn %y : " + type);
+    for (const char *target : {"cpu", "cuda"}) {
+      SCOPED_TRACE(std::string(function.name) + " for " + target);
+      Machine machine(text, target, /*isFast=*/false);
+      ASSERT_EQ(machine.error(), "");
+      Arrays y = machine.run("evaluate", {x});
+      long double most = 0;
+      double where = 0;
+      for (int64_t i = 0; i < x.size(); ++i) {
+        long double exact = function.exact(x[i]);
+        long double error = std::abs((y[0][i] - exact) / exact) * 0x1p52L;
+        if (!(error <= most)) {
+          most = error;
+          where = x[i];
+        }
+      }
+      EXPECT_LE(most, 2.5) << "at " << where;
+    }
+  }
+}
+
 /// A quotient by a number of the row is the one that a division gives, to the
 /// last bit: also halfway between two denormal numbers.
 TEST(Quotients, OfRowsAreExact) {

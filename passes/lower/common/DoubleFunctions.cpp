@@ -255,6 +255,10 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
 };
 } // namespace
 
+void lower::populateDoubleLog1p(RewritePatternSet &patterns) {
+  patterns.add<Expand<math::Log1pOp, log1p>>(patterns.getContext());
+}
+
 void lower::populateDoubleFunctions(RewritePatternSet &patterns) {
   patterns.add<Expand<math::ExpOp, exp>, Expand<math::LogOp, naturalLog>,
                Expand<math::Log1pOp, log1p>, Expand<math::SinOp, sin>,

@@ -1,5 +1,4 @@
-//===- DoubleFunctions.h - functions of f64 without libm
-//-------------------===//
+//===- DoubleFunctions.h - functions of f64 without libm ------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_DOUBLEFUNCTIONS_H
 #define TANDEM_PASSES_LOWER_COMMON_DOUBLEFUNCTIONS_H
 
@@ -15,6 +14,9 @@ namespace tandem::lower {
 /// but for ties nearer than 1e-13); zeros, denormals, infinities and NaN are
 /// treated as in libm.
 void populateDoubleFunctions(mlir::RewritePatternSet &patterns);
+/// log1p alone, which MLIR's own conversion makes log(1 + x) of: nothing is
+/// left of a small x.
+void populateDoubleLog1p(mlir::RewritePatternSet &patterns);
 
 /// e^(x + low), where |low| is much less than 1.
 Formula exponential(const Formula &x, const Formula &low);

@@ -1,5 +1,6 @@
 //===- ExpandScalars.cpp - functions of floats as arithmetic --------------===//
 #include "passes/Passes.h"
+#include "passes/lower/common/DoubleFunctions.h"
 #include "passes/lower/common/ElementaryFunctions.h"
 #include "passes/lower/common/HalfConversions.h"
 #include "passes/lower/common/Polynomials.h"
@@ -34,6 +35,7 @@ struct ExpandScalars : tandem::impl::ExpandScalarsBase<ExpandScalars> {
       return signalPassFailure();
     lower::populatePolynomials(patterns, options);
     lower::populateElementaryFunctions(patterns);
+    lower::populateDoubleLog1p(patterns);
     bool convertsHalves = hasFeature(func, "f16c") || hasFeature(func, "neon");
     lower::populateHalfConversions(patterns, convertsHalves);
     arith::populateExpandBFloat16Patterns(patterns);
