@@ -30,8 +30,8 @@ using runtime::Model;
 
 namespace {
 
-/// Of the roundings that are tried; and of those that are tried, too, where
-/// something differs: of a gradient of few elements two may change little.
+/// How many times all results are rounded at random; and how many times more
+/// where a gradient seems wrong: one of few elements may change little in two.
 constexpr int kSamples = 2, kMoreSamples = 14;
 
 double norm(const Array &a) {

@@ -51,8 +51,8 @@ public:
 private:
   /// Whether a padded vector is made of neighbours in memory.
   bool isDense() const;
-  /// A plane of the tensor; and that of the other halves of its words, where
-  /// `hasOther` (null: it does).
+  /// A plane of the tensor. Of words, it has their low halves, and the other
+  /// plane the high ones, which are zeros where there is none (`hasOther`).
   struct Plane {
     Value image, number;
     Value otherImage, otherNumber, hasOther;

@@ -125,8 +125,8 @@ private:
   void packAhead(Value round);
   Value seenAt(const Block &of, Value vector);
   Value seenVector(Value from, Value mask);
-  Value hasSecond(Value k) const;
   Value secondOf(Value k) const;
+  Value vectorOf(Value k, llvm::function_ref<Value(Value plane)> read) const;
   void emitBand(Value row, Value end);
   void packFactor(Value row, Value end, Value k, Value kEnd);
   Value factorRow(Value position, Value mask);

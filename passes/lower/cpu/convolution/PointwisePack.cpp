@@ -71,16 +71,7 @@ void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
       Value ofPlane = code.mul(number, image.stride(1));
       return seenVector(code.add(from, ofPlane), source.masks[v]);
     };
-    Value vector;
-    if (takesPairs) {
-      Value high = plane(secondOf(k));
-      if (Value there = hasSecond(k))
-        high = code.select(there, high, code.zeros(image.element, s.lanes));
-      vector = pairs::of(code, plane(code.mul(k, 2)), high);
-    } else {
-      vector = plane(k);
-    }
-    code.store(vector, to, {row, code.index(v * s.lanes)});
+    code.store(vectorOf(k, plane), to, {row, code.index(v * s.lanes)});
   }
 }
 
@@ -138,17 +129,23 @@ void PointwiseConvolution::packAhead(Value round) {
   });
 }
 
-/// Of pair `k`, whether its second plane is there (null: it is), and which that
-/// is; else the last one.
-Value PointwiseConvolution::hasSecond(Value k) const {
-  if (planes % 2 == 0)
-    return {};
-  return code.less(k, code.index(terms - 1));
-}
-
+/// The second plane of pair `k`; the last plane where the pair has one alone.
 Value PointwiseConvolution::secondOf(Value k) const {
   Value second = code.add(code.mul(k, 2), 1);
   return planes % 2 == 0 ? second : code.min(second, planes - 1);
+}
+
+/// What is packed of `k`: the numbers that `read` gives of a plane, or words,
+/// with zeros where a pair has no second plane.
+Value PointwiseConvolution::vectorOf(
+    Value k, llvm::function_ref<Value(Value plane)> read) const {
+  if (!takesPairs)
+    return code.widen(read(k), type);
+  Value high = read(secondOf(k));
+  if (planes % 2 != 0)
+    high = code.select(code.less(k, code.index(terms - 1)), high,
+                       code.zeros(image.element, s.lanes));
+  return pairs::of(code, read(code.mul(k, 2)), high);
 }
 
 /// What a vector of pixels sees of a plane: numbers of the sums' type, or those
@@ -179,16 +176,7 @@ void PointwiseConvolution::packFactor(Value row, Value end, Value k,
         Value from = code.add(base, code.mul(number, factor.stride(K1)));
         return code.load(factor.memref, code.add(from, column), s.lanes, mask);
       };
-      Value vector;
-      if (takesPairs) {
-        Value high = plane(secondOf(atK));
-        if (Value there = hasSecond(atK))
-          high = code.select(there, high, code.zeros(factor.element, s.lanes));
-        vector = pairs::of(code, plane(code.mul(atK, 2)), high);
-      } else {
-        vector = code.widen(plane(atK), type);
-      }
-      code.store(vector, ofFactor, {code.sub(atK, k), column});
+      code.store(vectorOf(atK, plane), ofFactor, {code.sub(atK, k), column});
     });
   });
 }
@@ -207,8 +195,9 @@ void PointwiseConvolution::packFactorElements(Value base, Value count, Value k,
         return arith::ExtUIOp::create(code.b, code.loc, term, x);
       };
       Value high = bits(secondOf(atK));
-      if (Value there = hasSecond(atK))
-        high = code.select(there, high, code.like(high, 0));
+      if (planes % 2 != 0)
+        high = code.select(code.less(atK, code.index(terms - 1)), high,
+                           code.like(high, 0));
       high = arith::ShLIOp::create(code.b, code.loc, high, code.like(high, 16));
       Value word =
           arith::OrIOp::create(code.b, code.loc, bits(code.mul(atK, 2)), high);
