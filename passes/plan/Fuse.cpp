@@ -199,23 +199,26 @@ static bool canWait(const Units &units, unsigned forward, unsigned backward) {
 /// backward. These can be one only if nothing else is between them, which is
 /// at the end of a network: the rows of a loss and those of its gradient.
 static void fuseReaders(Units &units, bool acrossPasses) {
-  llvm::MapVector<Value, SmallVector<unsigned>> readers;
+  llvm::MapVector<Value, SmallVector<Operation *>> readers;
   for (unsigned unit : units.order()) {
     if (units.anchor(unit))
       continue;
+    Operation *first = units.ops(unit).front();
     for (Value read : largeReads(units, unit)) {
-      SmallVector<unsigned> &list = readers[throughFreeViews(read)];
-      if (list.empty() || list.back() != unit)
-        list.push_back(unit);
+      SmallVector<Operation *> &list = readers[throughFreeViews(read)];
+      if (list.empty() || list.back() != first)
+        list.push_back(first);
     }
   }
   for (auto &[value, list] : readers)
     for (size_t i = 0; i + 1 < list.size(); ++i)
       for (size_t j = i + 1; j < std::min(list.size(), i + 1 + kReadersTried);
            ++j) {
-        unsigned x = list[i], y = list[j];
-        // Either may have been merged into a third meanwhile.
-        if (units.ops(x).empty() || units.ops(y).empty())
+        // Either may be a part of another by now. For processors it stays so:
+        // what it would take there has not been measured.
+        unsigned x = units.unit(list[i]), y = units.unit(list[j]);
+        if (x == y || (!isForCuda(list[i]) && (units.ops(x)[0] != list[i] ||
+                                               units.ops(y)[0] != list[j])))
           continue;
         bool isOnePass = isForward(units.ops(x).front()) ==
                              isForward(units.ops(y).front()) &&

@@ -112,3 +112,24 @@ func.func @step(%x: tensor<4x4xf32> {tandem.role = #tandem.role<input "x">}) -> 
   %z = tandem.matmul %g, %y {tandem.pass = "backward"} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
   return %y, %z : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// Three loops read two tensors: those of x become one, and it is this one that
+// the other reader of d is joined to. (A layer norm's gradient left the sum of
+// what it reads to a second kernel, which read it again.)
+// CHECK-LABEL: func.func @evaluate
+// CHECK-COUNT-1: tandem.kernel
+// CHECK: tandem.yield %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}} : tensor<256x64xf32>, tensor<256xf32>, tensor<16x64xf32>
+// CHECK-NOT: tandem.kernel
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<256x64xf32> {tandem.role = #tandem.role<input "x">}, %d: tensor<256x64xf32> {tandem.role = #tandem.role<input "d">}) -> (tensor<256x64xf32> {tandem.role = #tandem.role<output "e">}, tensor<256xf32> {tandem.role = #tandem.role<output "r">}, tensor<16x64xf32> {tandem.role = #tandem.role<output "s">}) {
+    %e = tandem.exp %x : tensor<256x64xf32>
+    %m = tandem.mul %x, %d : tensor<256x64xf32>
+    %r = tandem.reduce_sum %m over [1] : tensor<256x64xf32> -> tensor<256xf32>
+    %p = tandem.reshape %d to [16, 16, 64] : tensor<256x64xf32> -> tensor<16x16x64xf32>
+    %s = tandem.reduce_sum %p over [1] : tensor<16x16x64xf32> -> tensor<16x64xf32>
+    return %e, %r, %s : tensor<256x64xf32>, tensor<256xf32>, tensor<16x64xf32>
+  }
+}
