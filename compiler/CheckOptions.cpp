@@ -16,6 +16,7 @@
 #include "passes/partition/ClipSpec.h"
 #include "passes/partition/GroupSpec.h"
 #include "passes/partition/LossScaleSpec.h"
+#include "passes/partition/NoiseSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "passes/partition/optimizers/Schedules.h"
 #include "passes/precision/Fp8Spec.h"
@@ -65,6 +66,7 @@ static void checkPipeline(const CompileOptions &options,
     wrong.emplace_back("--parallel=pp needs --optimizer: stages are trained");
   refuse(options.inference, "--inference");
   refuse(options.tune.has_value(), "--tune");
+  refuse(!options.gradientNoise.empty(), "--gradient-noise");
   std::string error;
   auto lora = parseLoraSpec(options.lora, error);
   refuse(lora && !lora->whole.empty(), "modules_to_save of --lora");
@@ -124,6 +126,12 @@ static void checkUpdate(const CompileOptions &options,
     expect(parseClipSpec(options.clip, error).has_value(), "--clip");
   needs(!options.clip.empty(), "--clip needs --optimizer: gradients are "
                                "clipped in its update");
+  if (!options.gradientNoise.empty())
+    expect(parseNoiseSpec(options.gradientNoise, error).has_value(),
+           "--gradient-noise");
+  needs(!options.gradientNoise.empty() || options.centralize,
+        "--gradient-noise and --centralize need --optimizer: they change "
+        "gradients in its update");
   if (!options.lossScale.empty())
     expect(parseLossScaleSpec(options.lossScale, error).has_value(),
            "--loss-scale");
@@ -302,6 +310,8 @@ template <typename Visit> static void visitPhaseOptions(Visit visit) {
   visit("partition", "--memory-budget", &O::memoryBudget);
   visit("partition", "--optimizer", &O::optimizer);
   visit("partition", "--clip", &O::clip);
+  visit("partition", "--gradient-noise", &O::gradientNoise);
+  visit("partition", "--centralize", &O::centralize);
   visit("partition", "--loss-scale", &O::lossScale);
   visit("partition", "--accumulate", &O::accumulate);
   visit("partition", "--group", &O::groups);

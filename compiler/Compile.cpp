@@ -221,14 +221,17 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     module->setAttr(kPhaseAttr, b.getStringAttr("capture"));
   if (Status s = checkAgainstModule(module, options); !s)
     return s;
-  if (!options.loss.empty())
-    module->setAttr(kLossAttr, b.getStringAttr(options.loss));
-  if (!options.optimizer.empty())
-    module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
-  if (!options.clip.empty())
-    module->setAttr(kClipAttr, b.getStringAttr(options.clip));
-  if (!options.lossScale.empty())
-    module->setAttr(kLossScaleAttr, b.getStringAttr(options.lossScale));
+  auto text = [&](StringRef name, const std::string &value) {
+    if (!value.empty())
+      module->setAttr(name, b.getStringAttr(value));
+  };
+  text(kLossAttr, options.loss);
+  text(kOptimizerAttr, options.optimizer);
+  text(kClipAttr, options.clip);
+  text(kGradientNoiseAttr, options.gradientNoise);
+  if (options.centralize)
+    module->setAttr(kCentralizeAttr, b.getUnitAttr());
+  text(kLossScaleAttr, options.lossScale);
   // What stages add up, they update by.
   if (options.accumulate || isPipeline(options))
     module->setAttr(kAccumulateAttr, b.getUnitAttr());
@@ -236,12 +239,9 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
     SmallVector<StringRef> groups(options.groups.begin(), options.groups.end());
     module->setAttr(kGroupsAttr, b.getStrArrayAttr(groups));
   }
-  if (!options.lrSchedule.empty())
-    module->setAttr(kLrScheduleAttr, b.getStringAttr(options.lrSchedule));
-  if (!options.ema.empty())
-    module->setAttr(kEmaAttr, b.getStringAttr(options.ema));
-  if (!options.swa.empty())
-    module->setAttr(kSwaAttr, b.getStringAttr(options.swa));
+  text(kLrScheduleAttr, options.lrSchedule);
+  text(kEmaAttr, options.ema);
+  text(kSwaAttr, options.swa);
   // With the loss that was chosen. What later phases add is not the model's.
   if (phaseReached(module) == 1)
     module->setAttr(kGraphDigestAttr, b.getStringAttr(graphDigest(module)));
@@ -250,8 +250,7 @@ static Status stamp(ModuleOp module, const CompileOptions &options) {
   if (options.prepare)
     module->setAttr(kPrepareAttr, b.getUnitAttr());
   // A model is the same one with adapters, and in other types.
-  if (!options.lora.empty())
-    module->setAttr(kLoraAttr, b.getStringAttr(options.lora));
+  text(kLoraAttr, options.lora);
   if (Status s = stampPrecision(module, options); !s)
     return s;
   return stampRanks(module, options);

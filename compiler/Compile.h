@@ -57,6 +57,9 @@ struct CompileOptions {
   std::string mixup;       ///< `x,labels:alpha=0.2` (Mixup.h); empty: none
   std::string lora;        ///< `.*attn.*:rank=8,alpha=16` (LoraSpec.h); empty
   std::string clip;        ///< `norm:1.0` or `value:0.5` of gradients; empty
+  /// `0.01,gamma=0.55`: noise in gradients (NoiseSpec.h); empty: none.
+  std::string gradientNoise;
+  bool centralize = false; ///< gradients less the means of their rows
   std::string lossScale;   ///< `dynamic` or a number; empty: none
   bool accumulate = false; ///< gradients of several batches for an update
   /// What the optimizer does otherwise for some of the parameters,

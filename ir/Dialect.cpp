@@ -234,6 +234,7 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
+      name == kGradientNoiseAttr ||
       name == kLossScaleAttr || name == kLrScheduleAttr || name == kEmaAttr ||
       name == kSwaAttr || name == kLoraAttr || name == kFp8Attr ||
       name == kFirstOrderAttr || name == kPartOfAttr ||
@@ -265,7 +266,7 @@ TandemDialect::verifyOperationAttribute(Operation *op,
            << "expected '" << name << "' to be an integer of at least 0";
   }
   if (name == kNoGradAttr || name == kPrepareAttr || name == kLocalAttr ||
-      name == kAccumulateAttr) {
+      name == kAccumulateAttr || name == kCentralizeAttr) {
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError() << "expected '" << name << "' to be a unit "

@@ -30,6 +30,8 @@ static constexpr OfDialect ofDialect[] = {
     {kLossAttr, AttributePlace::Module},
     {kOptimizerAttr, AttributePlace::Module},
     {kClipAttr, AttributePlace::Module},
+    {kGradientNoiseAttr, AttributePlace::Module},
+    {kCentralizeAttr, AttributePlace::Module},
     {kLossScaleAttr, AttributePlace::Module},
     {kAccumulateAttr, AttributePlace::Module},
     {kGroupsAttr, AttributePlace::Module},

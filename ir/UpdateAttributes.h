@@ -1,8 +1,8 @@
 //===- UpdateAttributes.h - what a module says of its update --------------===//
 //
 // Beside `tandem.optimizer`, which they need. Strings are read by
-// passes/partition (ClipSpec.h, LossScaleSpec.h, GroupSpec.h, AverageSpec.h,
-// optimizers/Schedules.h).
+// passes/partition (ClipSpec.h, NoiseSpec.h, LossScaleSpec.h, GroupSpec.h,
+// AverageSpec.h, optimizers/Schedules.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_IR_UPDATEATTRIBUTES_H
@@ -14,6 +14,11 @@ namespace tandem {
 
 /// How gradients are clipped before they are used: `norm:1.0`.
 inline constexpr llvm::StringLiteral kClipAttr = "tandem.clip";
+/// The noise that is added to gradients: `0.01,gamma=0.55`.
+inline constexpr llvm::StringLiteral kGradientNoiseAttr =
+    "tandem.gradient_noise";
+/// A unit: gradients are centralized before they are used.
+inline constexpr llvm::StringLiteral kCentralizeAttr = "tandem.centralize";
 /// What the loss is multiplied by before it is differentiated: `dynamic`.
 inline constexpr llvm::StringLiteral kLossScaleAttr = "tandem.loss_scale";
 /// Which weights get low-rank adapters, which alone are trained then:

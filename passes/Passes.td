@@ -524,6 +524,9 @@ def BuildUpdate : ModulePass<"tandem-build-update"> {
     swa:PARAM, of ema_count:PARAM and swa_count:PARAM updates. With `tandem.clip` (`norm:1.0`, `value:0.5`) gradients are clipped
     before they are used; by norm also OPT.grad_norm, the norm before clipping,
     and OPT.skipped, how many updates were left out because it was not finite.
+    Behind that, `tandem.gradient_noise` (`0.01,gamma=0.55`) adds normal numbers
+    that follow from OPT.noise, a seed and the number of updates, and
+    `tandem.centralize` takes the mean of each row of a gradient from it.
     With `tandem.loss_scale` (`1024`, `dynamic`) the loss was multiplied by
     OPT.scale, and gradients are divided by it; OPT.grad_norm and OPT.skipped are
     there, and of a dynamic scale OPT.good, its updates in a row.

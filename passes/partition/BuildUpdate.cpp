@@ -52,6 +52,8 @@ static FailureOr<UpdateSpec> readSpec(ModuleOp module, StringAttr optimizer) {
   };
   auto averages = [&](AverageSpec one) { spec.averages.push_back(one); };
   read(kClipAttr, parseClipSpec, [&](auto value) { spec.clip = value; });
+  read(kGradientNoiseAttr, parseNoiseSpec,
+       [&](auto value) { spec.noise = value; });
   read(kLossScaleAttr, parseLossScaleSpec,
        [&](auto value) { spec.scaling = value; });
   read(kLrScheduleAttr, parseScheduleSpec,
@@ -69,6 +71,13 @@ static FailureOr<UpdateSpec> readSpec(ModuleOp module, StringAttr optimizer) {
       isWrong = true;
     }
   spec.accumulates = module->hasAttr(kAccumulateAttr);
+  spec.centralizes = module->hasAttr(kCentralizeAttr);
+  if (spec.noise && Pipeline::of(module)) {
+    module.emitError() << "'" << kGradientNoiseAttr
+                       << "' is of models that are not cut into stages, which "
+                          "would draw the same numbers";
+    isWrong = true;
+  }
   if (isWrong)
     return failure();
   return spec;
@@ -83,7 +92,8 @@ struct BuildUpdate : tandem::impl::BuildUpdateBase<BuildUpdate> {
     if (failed(checkSignatures(module)))
       return signalPassFailure();
     for (StringRef name :
-         {StringRef(kClipAttr), StringRef(kLossScaleAttr),
+         {StringRef(kClipAttr), StringRef(kGradientNoiseAttr),
+          StringRef(kCentralizeAttr), StringRef(kLossScaleAttr),
           StringRef(kAccumulateAttr), StringRef(kGroupsAttr),
           StringRef(kLrScheduleAttr), StringRef(kEmaAttr), StringRef(kSwaAttr)})
       if (module->hasAttr(name) && !optimizer) {

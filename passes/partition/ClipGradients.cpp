@@ -81,3 +81,18 @@ Value tandem::createClipped(OpBuilder &b, Location loc, const ClipSpec &spec,
   }
   return g.cast(element);
 }
+
+Value tandem::createCentralized(OpBuilder &b, Location loc, Value gradient) {
+  auto shape = cast<RankedTensorType>(gradient.getType()).getShape();
+  auto dims = llvm::to_vector(
+      llvm::seq<int64_t>(1, std::max<int64_t>(shape.size(), 1)));
+  int64_t count = 1;
+  for (int64_t size : shape.drop_front(!shape.empty()))
+    count *= size;
+  if (dims.empty() || count == 0)
+    return gradient;
+  Expr g = composite::in(b, loc, gradient, composite::computeType(gradient));
+  Expr mean = g.reduceSum(dims) / static_cast<double>(count);
+  return (g - mean.expandReduced(shape, dims))
+      .cast(getElementTypeOrSelf(gradient));
+}

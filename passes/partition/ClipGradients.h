@@ -31,6 +31,11 @@ mlir::Value createClipped(mlir::OpBuilder &builder, mlir::Location loc,
                           const ClipSpec &spec, mlir::Value gradient,
                           mlir::Value norm);
 
+/// Returns the gradient less its mean over all dimensions but the first, if it
+/// has more than one (Yong et al. 2020, arXiv:2004.01461).
+mlir::Value createCentralized(mlir::OpBuilder &builder, mlir::Location loc,
+                              mlir::Value gradient);
+
 } // namespace tandem
 
 #endif

@@ -127,6 +127,14 @@ LogicalResult UpdateBuilder::collectSlots() {
   if (failed(findGroups()))
     return failure();
   addRates();
+  if (asked.noise) {
+    auto seed = builder.getDictionaryAttr(
+        builder.getNamedAttr(key::kKind, builder.getStringAttr("seed")));
+    auto role = RoleAttr::get(builder.getContext(), RoleKind::State,
+                              stateName("noise"));
+    states.push_back({RankedTensorType::get({2}, builder.getI64Type()),
+                      role.with(RoleAttr::kInit, seed), loc});
+  }
   if (scaling)
     addState(stateName("scale"), scalar, scaling->init);
   if (scaling && scaling->isDynamic)
@@ -341,7 +349,14 @@ Value UpdateBuilder::meanOf(size_t i, Value gradient) {
 
 Value UpdateBuilder::gradientOf(size_t i) {
   Value gradient = used[i];
-  return clip ? createClipped(builder, loc, *clip, gradient, norm) : gradient;
+  if (clip)
+    gradient = createClipped(builder, loc, *clip, gradient, norm);
+  if (asked.noise) {
+    Expr state(builder, loc, argument(stateName("noise")));
+    gradient = asked.noise->added(state.wrap(gradient), state, i);
+  }
+  return asked.centralizes ? createCentralized(builder, loc, gradient)
+                           : gradient;
 }
 
 void UpdateBuilder::update(std::string name, Value value) {
@@ -416,6 +431,7 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
   builder.setInsertionPointToStart(&func.getBody().front());
   checkGradients();
   findRates();
+  updateNoise();
   for (size_t i = 0; i < params.size(); ++i) {
     updateParam(i);
     average(i);

@@ -18,6 +18,7 @@
 #include "passes/partition/ClipSpec.h"
 #include "passes/partition/GroupSpec.h"
 #include "passes/partition/LossScaleSpec.h"
+#include "passes/partition/NoiseSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 
 #include "ir/Pipeline.h"
@@ -35,7 +36,8 @@ struct UpdateSpec {
   std::optional<ScheduleSpec> schedule;
   llvm::SmallVector<GroupSpec> groups;
   llvm::SmallVector<AverageSpec> averages;
-  bool accumulates;
+  std::optional<NoiseSpec> noise;
+  bool accumulates = false, centralizes = false;
 };
 
 class UpdateBuilder {
@@ -119,6 +121,8 @@ private:
     std::string name = variable.str();
     return group ? "group" + std::to_string(group) + "." + name : name;
   }
+  /// Counts the update for the noise of the next one.
+  void updateNoise();
   void addRates();
   /// Counts the update, and finds the rate of each group.
   void findRates();

@@ -94,6 +94,17 @@ void UpdateBuilder::findRates() {
   }
 }
 
+void UpdateBuilder::updateNoise() {
+  if (!asked.noise)
+    return;
+  SmallVector<StringRef> names;
+  for (const Slot &param : params)
+    names.push_back(param.role.getName());
+  std::string name = stateName("noise");
+  update(name, NoiseSpec::next({builder, loc, argument(name)}));
+  needs[name] = builder.getArrayAttr(builder.getStrArrayAttr(names));
+}
+
 /// Behind updateParam(i).
 void UpdateBuilder::average(size_t i) {
   StringRef param = params[i].role.getName();

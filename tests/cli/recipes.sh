@@ -17,11 +17,14 @@ refused 2 "lr-schedule: unknown schedule 'cos'" $adamw --lr-schedule=cos
 refused 2 "option 'total'" $adamw --lr-schedule=cosine
 refused 2 'ema: expected a decay' $adamw --ema=1
 refused 2 "unknown option 'begin'" $adamw --swa=begin=1
+refused 2 'gradient-noise: expected a variance' $adamw --gradient-noise=1,2
+refused 2 'needs' --centralize
 
 # T08: the rate of each step is in the log and in the lines of progress, and goes
-# on where a training stopped.
+# on where a training stopped, as does the noise in gradients.
 compile scheduled $adamw --lr-schedule=cosine:warmup=4,total=16,min=1e-4 \
-  --group='.*b:weight_decay=0' --ema=0.5 --swa=start=4,every=2
+  --group='.*b:weight_decay=0' --ema=0.5 --swa=start=4,every=2 \
+  --gradient-noise=1e-6,gamma=0.5 --centralize
 train 0 'lr 0.0005' scheduled --steps=20 --report-interval=1 --log=whole.log \
   --save=whole.st
 [ "$(grep -oE '"lr": [^,]*' whole.log | sed -n '1p;5p;17p;20p' | tr '\n' ' ')" = \

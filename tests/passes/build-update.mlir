@@ -130,6 +130,38 @@ module @clipped_values attributes {tandem.optimizer = "sgd", tandem.clip = "valu
 
 // -----
 
+// Noise is added to what is clipped, and the mean of each row of that goes. The
+// seed stays, and the number of updates rises by one.
+// CHECK-LABEL: module @noise
+// CHECK: func.func @update(
+// CHECK-SAME: %[[G:[a-z0-9]+]]: tensor<2x4xf32> {tandem.role = #tandem.role<grad of "w">}
+// CHECK-SAME: %[[STATE:[a-z0-9]+]]: tensor<2xi64> {tandem.role = #tandem.role<state "sgd.noise" {init = {kind = "seed"}}>}
+// CHECK-SAME: tensor<2xi64> {tandem.role = #tandem.role<update of "sgd.noise" {needs = {{\[\[}}"w"{{\]\]}}}>}
+// CHECK-DAG: %[[LOW:.*]] = tandem.maximum %[[G]]
+// CHECK-DAG: %[[CLIPPED:.*]] = tandem.minimum %[[LOW]]
+// CHECK-DAG: tandem.philox
+// CHECK: %[[NOISY:.*]] = tandem.add %[[CLIPPED]]
+// CHECK: %[[SUM:.*]] = tandem.reduce_sum %[[NOISY]] over [1]
+// CHECK: tandem.sub %[[NOISY]]
+module @noise attributes {tandem.optimizer = "sgd", tandem.clip = "value:0.5", tandem.gradient_noise = "0.01", tandem.centralize} {
+  func.func @forward(%w: tensor<2x4xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<2x4xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<2x4xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// expected-error@+1 {{'tandem.gradient_noise': expected a variance from 1.18e-38 to 1e+06, and perhaps ',gamma=N' with a number from 0 to 100, but got '0'}}
+module @no_noise attributes {tandem.optimizer = "sgd", tandem.gradient_noise = "0"} {
+  func.func @forward(%w: tensor<f32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<f32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<f32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<f32>
+  }
+}
+
+// -----
+
 // expected-error@+1 {{'tandem.clip' needs 'tandem.optimizer', whose update is meant}}
 module @clip_alone attributes {tandem.clip = "norm:1"} {
   func.func @forward() { return }

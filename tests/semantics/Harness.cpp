@@ -132,13 +132,14 @@ static std::string artifactOf(const Source &source, bool isTraced,
   std::string key =
       capture(source, isTraced, mistakes) + "\n" + options.partition + "\n" +
       options.loss + "\n" + options.optimizer + "\n" + options.clip + "\n" +
-      options.lossScale + "\n" + options.target + "\n" + options.lrSchedule +
-      "\n" + options.amp + "\n" + options.fp8 + "\n" + options.lora + "\n" +
-      options.freeze + "\n" + options.mixup + "\n" +
-      llvm::join(options.inputs, "\n") + "\n" +
+      options.lossScale + "\n" + options.gradientNoise + "\n" + options.target +
+      "\n" + options.lrSchedule + "\n" + options.amp + "\n" + options.fp8 +
+      "\n" + options.lora + "\n" + options.freeze + "\n" + options.mixup +
+      "\n" + llvm::join(options.inputs, "\n") + "\n" +
       llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
       options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +
-      (options.inference ? "i" : "") + (options.accumulate ? "a" : "");
+      (options.inference ? "i" : "") + (options.accumulate ? "a" : "") +
+      (options.centralize ? "c" : "");
   auto &files = artifacts().files;
   if (auto found = files.find(key); found != files.end())
     return found->second;

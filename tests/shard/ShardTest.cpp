@@ -420,7 +420,9 @@ TEST(Shard, T05_T07_T08_RecipesAreThoseOfOneProcess) {
                           {".*bias:weight_decay=0,lr=0.01"},
                           "cosine:warmup=1,total=4",
                           "0.5",
-                          "start=2"});
+                          "start=2",
+                          "0.01,gamma=0.5",
+                          /*centralizes=*/accumulates});
 }
 
 /// What is not elementwise, too: norms and products are of whole parameters.

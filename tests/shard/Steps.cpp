@@ -62,13 +62,16 @@ void Compiled::stamp(const Request &setup) {
     op->setAttr(kLossScaleAttr, b.getStringAttr(setup.lossScale));
   if (setup.accumulates)
     op->setAttr(kAccumulateAttr, b.getUnitAttr());
+  if (setup.centralizes)
+    op->setAttr(kCentralizeAttr, b.getUnitAttr());
   if (!setup.groups.empty()) {
     SmallVector<StringRef> groups(setup.groups.begin(), setup.groups.end());
     op->setAttr(kGroupsAttr, b.getStrArrayAttr(groups));
   }
   for (auto [name, text] : {std::pair{kLrScheduleAttr, setup.schedule},
                             {kEmaAttr, setup.ema},
-                            {kSwaAttr, setup.swa}})
+                            {kSwaAttr, setup.swa},
+                            {kGradientNoiseAttr, setup.noise}})
     if (!text.empty())
       op->setAttr(name, b.getStringAttr(text));
   if (!setup.batchNorm.empty())
@@ -176,6 +179,8 @@ std::unique_ptr<Compiled> tandem::test::expectEqual(const Model &model,
   alone.schedule = setup.schedule;
   alone.ema = setup.ema;
   alone.swa = setup.swa;
+  alone.noise = setup.noise;
+  alone.centralizes = setup.centralizes;
   alone.sizes = setup.sizes;
   Compiled one(model, alone);
   auto ranks = std::make_unique<Compiled>(model, setup);

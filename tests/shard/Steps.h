@@ -21,7 +21,8 @@ struct Request {
   Sizes sizes = {};
   std::string lossScale = {};
   std::vector<std::string> groups = {};
-  std::string schedule = {}, ema = {}, swa = {};
+  std::string schedule = {}, ema = {}, swa = {}, noise = {};
+  bool centralizes = false;
   std::string batchNorm = {};
 };
 

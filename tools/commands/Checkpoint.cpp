@@ -102,8 +102,8 @@ bool isReport(const Value &value, const Manifest &manifest) {
 }
 
 /// True for what a checkpoint may lack, of an artifact that neither clips,
-/// scales, accumulates nor averages, and has no schedule or groups: it stays as
-/// it begins.
+/// scales, accumulates nor averages, and has no noise, schedule or groups: it
+/// stays as it begins.
 bool isOptional(const Value &value, const Manifest &manifest) {
   if (isAverage(value, manifest))
     return true;
@@ -112,7 +112,8 @@ bool isOptional(const Value &value, const Manifest &manifest) {
   std::string_view variable = variableOf(value, manifest);
   return isReport(value, manifest) || variable == "sum" ||
          variable == "summed" || variable == "scale" || variable == "good" ||
-         variable == "updates" || isGroups(value, manifest);
+         variable == "updates" || variable == "noise" ||
+         isGroups(value, manifest);
 }
 
 /// Whether the files have a state of the optimizer for a param.

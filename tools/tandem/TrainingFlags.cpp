@@ -7,6 +7,7 @@
 #include "passes/partition/BudgetSpec.h"
 #include "passes/partition/ClipSpec.h"
 #include "passes/partition/LossScaleSpec.h"
+#include "passes/partition/NoiseSpec.h"
 #include "passes/partition/OptimizerSpec.h"
 #include "tools/tandem/ScheduleTable.h"
 
@@ -88,6 +89,18 @@ void commands::declareTraining(CompileFlags &flags, OptionTable &table) {
       .check(checkSpec("--clip", parseClipSpec))
       .example("norm:1.0")
       .needs("optimizer", "gradients are clipped in its update");
+  table
+      .text("gradient-noise", "VARIANCE[,gamma=N]", options.gradientNoise,
+            "add normal noise to clipped gradients, of mean 0 and of this "
+            "variance, divided by (1 + updates)^gamma; gamma: 0")
+      .check(checkSpec("--gradient-noise", parseNoiseSpec))
+      .example("0.01,gamma=0.55")
+      .needs("optimizer", "noise is added in its update");
+  table
+      .flag("centralize", options.centralize,
+            "take from each gradient with more than one dimension its mean "
+            "over all dimensions but the first, behind clipping and noise")
+      .needs("optimizer", "gradients are centralized in its update");
   table
       .text("loss-scale", "N|dynamic[:KEY=VALUE,...]", options.lossScale,
             "multiply the loss by N before it is differentiated, and divide "
