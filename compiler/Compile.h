@@ -54,9 +54,9 @@ struct CompileOptions {
   std::vector<std::string> precision;
   /// Inputs that arrive in other types: `x:u8,scale=1/255` (InputTypes.h).
   std::vector<std::string> inputs;
-  std::string mixup;       ///< `x,labels:alpha=0.2` (Mixup.h); empty: none
-  std::string lora;        ///< `.*attn.*:rank=8,alpha=16` (LoraSpec.h); empty
-  std::string clip;        ///< `norm:1.0` or `value:0.5` of gradients; empty
+  std::string mixup; ///< `x,labels:alpha=0.2` (Mixup.h); empty: none
+  std::string lora;  ///< `.*attn.*:rank=8,alpha=16` (LoraSpec.h); empty
+  std::string clip;  ///< `norm:1.0` or `value:0.5` of gradients; empty
   /// `0.01,gamma=0.55`: noise in gradients (NoiseSpec.h); empty: none.
   std::string gradientNoise;
   bool centralize = false; ///< gradients less the means of their rows

@@ -234,11 +234,10 @@ TandemDialect::verifyOperationAttribute(Operation *op,
   if (name == kPassAttr)
     return expectString({"forward", "backward"});
   if (name == kLossAttr || name == kOptimizerAttr || name == kClipAttr ||
-      name == kGradientNoiseAttr ||
-      name == kLossScaleAttr || name == kLrScheduleAttr || name == kEmaAttr ||
-      name == kSwaAttr || name == kLoraAttr || name == kFp8Attr ||
-      name == kFirstOrderAttr || name == kPartOfAttr ||
-      name == kGraphDigestAttr)
+      name == kGradientNoiseAttr || name == kLossScaleAttr ||
+      name == kLrScheduleAttr || name == kEmaAttr || name == kSwaAttr ||
+      name == kLoraAttr || name == kFp8Attr || name == kFirstOrderAttr ||
+      name == kPartOfAttr || name == kGraphDigestAttr)
     return expectString({});
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))
