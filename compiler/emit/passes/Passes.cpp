@@ -5,18 +5,21 @@
 
 using namespace llvm;
 
-// Stores are marked for the optimizer to vectorize. What code generation is not
-// to see goes behind it; narrow floats become bits before stores of them are
-// looked at, and prefetches come last, since nothing moves them any more.
+// Stores are marked for the optimizer to vectorize, which the branches of far
+// angles would keep it from. What code generation is not to see goes behind it;
+// narrow floats become bits before stores of them are looked at, and prefetches
+// come last, since nothing moves them any more.
 const StringLiteral tandem::kCpuPipeline = "tandem-mark-non-temporal-stores,"
                                            "tandem-optimize<O2>,"
+                                           "tandem-far-angles,"
                                            "function("
                                            "tandem-single-lane-stores,"
                                            "tandem-narrow-floats-as-bits,"
                                            "tandem-emit-non-temporal-stores,"
                                            "tandem-insert-prefetches)";
 
-const StringLiteral tandem::kCudaPipeline = "tandem-optimize<O3>";
+const StringLiteral tandem::kCudaPipeline =
+    "tandem-optimize<O3>,tandem-far-angles";
 
 template <typename Pass, typename Manager>
 static bool addIf(bool isIt, Manager &passes) {
@@ -54,7 +57,8 @@ void tandem::registerLlvmPasses(PassBuilder &builder) {
       [](StringRef name, ModulePassManager &passes,
          ArrayRef<PassBuilder::PipelineElement>) {
         return addIf<MarkNonTemporalStores>(
-            name == "tandem-mark-non-temporal-stores", passes);
+                   name == "tandem-mark-non-temporal-stores", passes) ||
+               addIf<FarAngles>(name == "tandem-far-angles", passes);
       });
   builder.registerPipelineParsingCallback(
       [](StringRef name, FunctionPassManager &passes,

@@ -24,6 +24,15 @@ struct MarkNonTemporalStores : llvm::PassInfoMixin<MarkNonTemporalStores> {
                               llvm::ModuleAnalysisManager &);
 };
 
+/// tandem-far-angles, after optimization: llvm.sin and llvm.cos of f32 with the
+/// flag `arcp`, which says nothing else of them, are used where an angle is
+/// beyond lower::kFarAngle alone (passes/lower/common/Polynomials.h). They are
+/// a branch that is taken where a lane is, and anything in other lanes.
+struct FarAngles : llvm::PassInfoMixin<FarAngles> {
+  llvm::PreservedAnalyses run(llvm::Module &module,
+                              llvm::ModuleAnalysisManager &);
+};
+
 /// tandem-emit-non-temporal-stores, after optimization: the marked stores that
 /// have become stores of whole aligned vectors are non-temporal, and functions
 /// with such stores end with a fence, so that another thread that is told of

@@ -3,6 +3,7 @@
 #define TANDEM_PASSES_LOWER_COMMON_FLOATCODE_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 
@@ -25,6 +26,14 @@ public:
   }
   mlir::Value mul(mlir::Value x, mlir::Value y) {
     return mlir::arith::MulFOp::create(b, loc, x, y);
+  }
+  /// An intrinsic of LLVM, whose result is of the first operand's type.
+  mlir::Value call(llvm::StringRef intrinsic, mlir::ValueRange operands,
+                   mlir::LLVM::FastmathFlags flags = {}) {
+    auto op = mlir::LLVM::CallIntrinsicOp::create(
+        b, loc, operands[0].getType(), b.getStringAttr(intrinsic), operands);
+    op.setFastmathFlags(flags);
+    return op.getResult(0);
   }
   mlir::Value round(mlir::Value x) {
     return mlir::math::RoundEvenOp::create(b, loc, x);

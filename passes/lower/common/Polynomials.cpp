@@ -22,8 +22,6 @@ static constexpr double kLog2E = 0x1.715476p+0, kLog2ERest = 0x1.4ae0bf8p-26;
 /// an integer, which is in the sum's last bits.
 static constexpr double kInteger = 0x1.8p23;
 static constexpr int32_t kIntegerBits = 0x4b400000;
-/// 2^22 quarters of a turn.
-static constexpr double kFarthestAngle = 6.5e6;
 
 //===----------------------------------------------------------------------===//
 // Powers of two and of e
@@ -137,10 +135,7 @@ static Value exponential(OpBuilder &b, Location loc, Value x,
     bounded = w.select(P::OLT, high, bounded, high, bounded);
     Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
     Value k = w.sub(parts.bits, w.integer(kIntegerBits));
-    return LLVM::CallIntrinsicOp::create(
-               b, loc, x.getType(), b.getStringAttr("llvm.ldexp"),
-               ValueRange{fractionalPower(w, parts.f), k})
-        .getResult(0);
+    return w.call("llvm.ldexp", {fractionalPower(w, parts.f), k});
   }
   Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
   // The exponent is added to that of 2^f. Where the result may be denormal it
@@ -385,17 +380,26 @@ static Value sineAfter(FloatCode &w, Value x, int32_t quarters) {
   Value zero = w.integer(0);
   Value made = w.select(I::eq, w.both(turns, 1), zero, sine, cosine);
   made = w.select(I::eq, w.both(turns, 2), zero, made, w.neg(made));
-  // Farther out the sum has no integer in its last bits.
-  return w.select(P::OLE, w.abs(x), w.number(kFarthestAngle), made,
-                  w.number(kNaN));
+  return made;
+}
+
+/// `near`, or where x is far what the intrinsic gives, with a mark for
+/// tandem-far-angles (compiler/emit/passes), which makes a branch of it once
+/// loops are vectorized.
+static Value orFar(FloatCode &w, Value x, Value near, StringRef intrinsic) {
+  return w.select(P::OGT, w.abs(x), w.number(lower::kFarAngle),
+                  w.call(intrinsic, x, LLVM::FastmathFlags::arcp), near);
 }
 
 /// Of zeros, too, the sign.
 static Value sineOf(FloatCode &w, Value x) {
-  Value made = sineAfter(w, x, 0);
-  return w.select(P::OLT, w.abs(x), w.number(0x1p-12), x, made);
+  Value near = sineAfter(w, x, 0);
+  near = w.select(P::OLT, w.abs(x), w.number(0x1p-12), x, near);
+  return orFar(w, x, near, "llvm.sin");
 }
-static Value cosineOf(FloatCode &w, Value x) { return sineAfter(w, x, 1); }
+static Value cosineOf(FloatCode &w, Value x) {
+  return orFar(w, x, sineAfter(w, x, 1), "llvm.cos");
+}
 
 void lower::populatePolynomials(RewritePatternSet &patterns,
                                 FloatOptions options) {

@@ -9,7 +9,7 @@
 //
 // denormal arguments and results included. NaN stays NaN, zeros keep their
 // sign, and infinities give what they give in libm. sin and cos are off by
-// 1.5e-7 at most up to |x| = 2e5 and by 3e-5 up to 6.5e6; beyond they are NaN.
+// 1.5e-7 at most.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_COMMON_POLYNOMIALS_H
@@ -18,6 +18,10 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace tandem::lower {
+
+/// Beyond it, what is left of an angle after its quarters of a turn is less and
+/// less exact: sin and cos are made of integers there, which takes longer.
+inline constexpr double kFarAngle = 2e5;
 
 struct FloatOptions {
   /// The target multiplies by a power of two, and rounds once, in one step.
