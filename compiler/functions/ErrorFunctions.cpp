@@ -113,15 +113,12 @@ static CallResults inverse(Call &call) {
       Expr r = (erf(y) - x) * 0.88622692545275801365 * exp(y * y);
       y = y - r / (y * r + 1.0);
     }
-    // At 1 and -1 it is infinite, and beyond there is none. NaN stays.
-    auto constant = [&](double number) { return given.like(number); };
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    Expr edge = select(formula::isGreater(given, 0), constant(infinity),
-                       constant(-infinity));
-    edge = select(formula::isGreater(size, 1),
-                  constant(std::numeric_limits<double>::quiet_NaN()), edge);
-    Expr isEdge = logicalNot(logicalOr(isInside, isNaN(given)));
-    return select(isEdge, edge, select(isInside, y, given));
+    // At 1 and -1 it is infinite, and beyond there is none, as its derivative.
+    using Limits = std::numeric_limits<double>;
+    Expr factor = select(
+        isEqual(size, 1.0), given.like(Limits::infinity()),
+        select(isInside, given.like(1.0), given.like(Limits::quiet_NaN())));
+    return select(isInside, y, given * factor);
   });
 }
 

@@ -77,7 +77,10 @@ static CallResults inverseCosh(Call &call) {
     Expr large = compare(ComparePredicate::gt, x, x.like(kLarge));
     Expr t = select(large, x.like(1.0), x) - 1.0;
     Expr l = select(large, x, x.like(1.0));
-    return select(large, log(l) + kLog2, logOnePlus(t + sqrt(t * (t + 2.0))));
+    // The root of the product would be a number again below -1, and its
+    // derivative at 0 one of 0 times infinity.
+    Expr root = sqrt(t) * sqrt(t + 2.0);
+    return select(large, log(l) + kLog2, logOnePlus(t + root));
   });
 }
 

@@ -216,10 +216,18 @@ static CallResults norm(Call &call) {
 static CallResults logSumExp(Call &call) {
   return floatReduction(call, [&](const Reduction &r) {
     Expr largest = detach(r.x.reduceMax(r.dims));
-    // An infinite one cannot be subtracted.
-    largest = select(isEqual(absolute(call, largest), kInfinity),
-                     largest.like(0.0), largest);
-    return log(r.sum(exp(r.x - r.back(largest)))) + largest;
+    // An infinite one cannot be subtracted. Less the largest number, nothing of
+    // what is finite is left beside infinity, which is bounded, so that it
+    // takes no derivative; of -infinity alone there is no logarithm to have
+    // one.
+    const auto &semantics =
+        cast<FloatType>(elementOf(largest)).getFloatSemantics();
+    double most = APFloat::getLargest(semantics).convertToDouble();
+    Expr isNone = isEqual(largest, -kInfinity);
+    Expr shift =
+        select(isNone, largest.like(0.0), minimum(largest, largest.like(most)));
+    Expr sum = r.sum(exp(minimum(r.x - r.back(shift), r.x.like(1.0))));
+    return log(select(isNone, sum.like(1.0), sum)) + largest;
   });
 }
 static CallResults logSum(Call &call) {

@@ -126,6 +126,10 @@ for op, function, (low, high) in UNARY:
         add(op, function, [real(*shape, low=low, high=high)])
 add("square", torch.square, [integers(5, low=-9, high=9)])
 add("asinh", torch.asinh, [given([0.0, 1e-3, -1e-3, 1000.0, -1000.0])])
+# Below -1 it was a number again, and its derivative at 1 NaN.
+add("acosh", torch.acosh, [given([0.5, -1.5, -5000.0, -1e25, -INF, NAN, INF])], finite=False,
+    order=0)
+add("acosh", torch.acosh, [given([1.0, 2.0, INF])], finite=False, order=1)
 add("frac", torch.frac, [given([-1.0, 0.0, 1.0, -1.5])])
 SPECIAL = [NAN, INF, -INF, 0.0, -1.5, 2.0]
 for op, function in (("isnan", torch.isnan), ("isinf", torch.isinf),

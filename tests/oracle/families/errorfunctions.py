@@ -4,6 +4,8 @@ import torch
 
 from families.frame import Family, given, real
 
+NAN, INF = float("nan"), float("inf")
+
 family = Family("errorfunctions")
 add = family.add
 
@@ -13,3 +15,6 @@ for op, function, low, high in (("erfc", torch.erfc, -3, 5),
         add(op, function, [real(*shape, low=low, high=high)])
 add("erfc", torch.erfc, [given([0.0, 1.0, -1.0, 2.0, 8.0, 12.0, -12.0])])
 add("erfinv", torch.erfinv, [given([0.0, 0.984375, -0.9990234375])])
+# Without the value the derivative was 0.
+add("erfinv", torch.erfinv, [given([1.0, -1.0, 1.5, -2.0, INF, NAN, 0.5])], finite=False,
+    order=1)

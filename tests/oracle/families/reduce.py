@@ -2,7 +2,9 @@
 
 import torch
 
-from families.frame import Family, booleans, few, integers, real
+from families.frame import Family, booleans, few, given, integers, real
+
+INF = float("inf")
 
 family = Family("reduce")
 add = family.add
@@ -112,3 +114,19 @@ for shape, dim in (((3, 4), 1), ((3, 4), 0), ((2, 3, 2), -2), ((5,), 0), ((1,), 
         {"dim": dim}, order=1)
 add("cumprod", lambda x: x.cumprod(1), [few(4, 4, values=[0.0, 1.0, 2.0])],
     {"dim": 1}, order=1)
+# Where one was infinite, the gradients of all were NaN. (Of infinities themselves
+# they are NaN in PyTorch.)
+for sign in ("positive", "neg"):
+    for op, function, dim in (("logsumexp", lambda x: x.logsumexp(1), [1]),
+                              ("logcumsumexp", lambda x: x.logcumsumexp(1), 1)):
+        add(op, lambda x, m, s=sign, f=function: f(
+            getattr(x.masked_fill(m, 0.0).log(), s)()),
+            [real(4, 5, low=0.25), given([[False, True, False, False, False],
+                                          [True, False, False, True, False],
+                                          [True] * 5, [False] * 5], "bool")],
+            nodes=[{"op": "masked_fill", "inputs": ["x0", "x1"], "outputs": ["m"],
+                    "attributes": {"value": 0.0}},
+                   {"op": "log", "inputs": ["m"], "outputs": ["l"]},
+                   {"op": "neg", "inputs": ["l"], "outputs": ["neg"]},
+                   {"op": op, "inputs": ["neg" if sign == "neg" else "l"], "outputs": ["y0"],
+                    "attributes": {"dim": dim}}], finite=False, order=1)
