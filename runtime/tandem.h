@@ -365,6 +365,41 @@ TDM_EXPORT tdm_status tdm_step(tdm_model *model, const tdm_argument *inputs,
                                size_t input_count, const tdm_argument *outputs,
                                size_t output_count);
 
+/* What gives the batches of tdm_train. */
+typedef struct tdm_feed {
+  size_t struct_size; /* sizeof(tdm_feed) */
+  void *user;         /* the callbacks' first argument */
+  /* Writes batch number `batch`, from 0, to the inputs of the program, in its
+   * order: dense tensors of its types and shapes in the host's memory, whose
+   * data is what the batch two before it left there. Or makes a handle show a
+   * tensor of the caller's (tdm_tensor_assign), which is copied. Where there is
+   * no such batch it sets *is_end to 1. It is called on a thread of the
+   * runtime's, one batch after the other, while the step of the batch before
+   * runs, and must not call the model; what it returns beside TDM_OK ends
+   * tdm_train, with the message of tdm_fail (graph.h). */
+  tdm_status (*next)(void *user, int64_t batch, const tdm_argument *inputs,
+                     size_t input_count, int *is_end);
+  /* May be null. Called behind each step, on the thread of tdm_train: the
+   * outputs are those of this batch, and the model may be called (saved, its
+   * rate be set). Sets *is_end to 1 to stop; a batch that was made is dropped.
+   */
+  tdm_status (*stepped)(void *user, int64_t batch, int *is_end);
+  int64_t steps; /* the most steps; 0: until there is no batch */
+} tdm_feed;
+#define TDM_FEED_INIT                                                          \
+  { sizeof(tdm_feed), 0, 0, 0, 0 }
+
+/* Runs `program` (null: "step"; one that tdm_run could run) on one batch of
+ * `feed` after the other. There are two batches by turns: the next one is made,
+ * and copied to the model's device beside its work, while a step runs. Outputs
+ * on the host are waited for in each step. Of a model of several sizes it is
+ * the first one that runs. *steps (may be null) is the number of steps that
+ * were done, also where it fails. */
+TDM_EXPORT tdm_status tdm_train(tdm_model *model, const char *program,
+                                const tdm_feed *feed,
+                                const tdm_argument *outputs,
+                                size_t output_count, int64_t *steps);
+
 /* Runs "forward". Grad mode: with `context` null, nothing is kept for a
  * backward. Else *context must be null, and is set to a new context, or a
  * context of an earlier forward, which is used again and loses what it held. */

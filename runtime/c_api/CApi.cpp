@@ -35,19 +35,6 @@ static_assert(sizeof(tdm_memory) ==
 static_assert(sizeof(tdm_saved_hooks) ==
               offsetof(tdm_saved_hooks, release) + sizeof(void *));
 
-Status checkList(const tdm_argument *list, size_t count, const char *what,
-                 bool mayBeNull = false) {
-  if (count && !list)
-    return null(what);
-  for (size_t i = 0; i < count; ++i)
-    if (!list[i].name || (!list[i].tensor && !mayBeNull))
-      return Status::usage(
-          std::string(what) + " number " + std::to_string(i) +
-          (list[i].name ? " ('" + std::string(list[i].name) + "')" : "") +
-          ": expected a name and a tensor but got null");
-  return Status::success();
-}
-
 /// What a hook failed with, a status of the API, whatever number it returned;
 /// and what the call that failed in it says, if one did.
 Status hookStatus(const char *hook, std::string_view name, tdm_status status) {

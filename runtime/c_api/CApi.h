@@ -84,6 +84,21 @@ inline Status null(const char *what) {
                        std::string(what) + " but got null");
 }
 
+/// Fails if the list or one of its names, or unless `mayBeNull` a tensor, is
+/// null.
+inline Status checkList(const tdm_argument *list, size_t count,
+                        const char *what, bool mayBeNull = false) {
+  if (count && !list)
+    return null(what);
+  for (size_t i = 0; i < count; ++i)
+    if (!list[i].name || (!list[i].tensor && !mayBeNull))
+      return Status::usage(
+          std::string(what) + " number " + std::to_string(i) +
+          (list[i].name ? " ('" + std::string(list[i].name) + "')" : "") +
+          ": expected a name and a tensor but got null");
+  return Status::success();
+}
+
 /// What this library knows of a caller's struct, whose first member is the size
 /// that it was compiled with: a copy, in which what a shorter struct lacks is
 /// zero. Fails if the size is none, or if a longer struct has something in what

@@ -40,6 +40,12 @@ int main(void) {
   MEMBER(tdm_argument, name);
   MEMBER(tdm_argument, tensor);
   SIZE(tdm_argument);
+  MEMBER(tdm_feed, struct_size);
+  MEMBER(tdm_feed, user);
+  MEMBER(tdm_feed, next);
+  MEMBER(tdm_feed, stepped);
+  MEMBER(tdm_feed, steps);
+  SIZE(tdm_feed);
   MEMBER(tdm_saved_hooks, struct_size);
   MEMBER(tdm_saved_hooks, user);
   MEMBER(tdm_saved_hooks, pack);
