@@ -7,6 +7,8 @@
 #include "passes/plan/Units.h"
 #include "passes/target/Target.h"
 
+#include "ir/ReadsViews.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -88,6 +90,15 @@ static bool takes(const Units &units, Operation *anchor, Operation *op,
                   "only sums read what one makes of the other, and the kernel "
                   "of the sums makes it of what it reads anyway");
   return false;
+}
+
+/// Attention takes the permutations of its results (ReorderResults.cpp).
+static void fuseReordered(Units &units) {
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    if (Operation *anchor = units.anchor(unit); anchor && readsViews(anchor))
+      for (Operation *user : units.users(anchor))
+        if (isa<PermuteOp>(user) && !units.isRepeated(user))
+          units.merge(unit, units.unit(user));
 }
 
 /// Anchors take what follows them element by element, but not from the forward
@@ -268,6 +279,7 @@ static void fuseScalars(Units &units) {
 
 void tandem::fuse(Units &units) {
   fuseScalars(units);
+  fuseReordered(units);
   fuseIntoAnchors(units);
   fuseIntoConsumers(units);
   fuseReaders(units, /*acrossPasses=*/false);

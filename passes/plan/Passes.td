@@ -52,6 +52,17 @@ def OrderCollectives : FunctionPass<"tandem-order-collectives"> {
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
 
+def ReorderResults : FunctionPass<"tandem-reorder-results"> {
+  let summary = "Lets attention store its results in the order of their readers";
+  let description = [{
+    For CUDA: where a permutation that keeps rows whole reads a result, and the
+    others that do are loops, these read the permutation's result by the inverse
+    one. Then nobody reads the result itself, and the kernel of attention stores
+    the permuted one.
+  }];
+  let statistics = [Statistic<"reordered", "reordered", "results in another order">];
+}
+
 def RemakeValues : FunctionPass<"tandem-remake-values"> {
   let summary = "Lets kernels make again what is larger than what it is made of";
   let description = [{

@@ -5,6 +5,7 @@
 #include "passes/plan/Collectives.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/target/Rates.h"
+#include "passes/target/Target.h"
 
 #include "ir/ReadsViews.h"
 
@@ -375,6 +376,22 @@ void Units::rank(unsigned unit, unsigned first, unsigned last,
   }
 }
 
+/// True if the unit is attention for CUDA and permutations that keep its rows
+/// whole, each the only reader of a result.
+bool Units::storesReordered(unsigned unit) const {
+  Operation *anchor = anchors[unit];
+  return anchor && readsViews(anchor) && isForCuda(anchor) &&
+         llvm::all_of(members[unit], [&](Operation *op) {
+           auto permute = dyn_cast<PermuteOp>(op);
+           if (!permute)
+             return op == anchor;
+           ArrayRef<int64_t> order = permute.getPermutation();
+           return permute.getX().getDefiningOp() == anchor &&
+                  permute.getX().hasOneUse() &&
+                  order.back() + 1 == static_cast<int64_t>(order.size());
+         });
+}
+
 /// A kernel reads at no more places than this: ops that each read two views of
 /// the one before would make code that doubles with each of them.
 static constexpr size_t kMostReads = 64;
@@ -382,7 +399,7 @@ static constexpr size_t kMostReads = 64;
 /// True if the unit can be one kernel.
 bool Units::isKernel(unsigned unit) const {
   SmallVector<Value> values = results(unit);
-  if (values.empty())
+  if (values.empty() || storesReordered(unit))
     return true;
   Operation *anchor = anchors[unit];
   auto nest = findLoopNest(

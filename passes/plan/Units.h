@@ -94,6 +94,7 @@ private:
   void rank(unsigned unit, unsigned first, unsigned last,
             const Between &between);
   bool isKernel(unsigned unit) const;
+  bool storesReordered(unsigned unit) const;
   bool computesInVain(unsigned unit) const;
 
   mlir::MLIRContext *context;

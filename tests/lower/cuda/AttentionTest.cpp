@@ -91,7 +91,7 @@ TEST(CudaAttention, ViewsAround) {
     };
     std::string all = tensor("2x20x3x2x16"), parts = tensor("3x2x2x20x16"),
                 one = tensor("1x2x2x20x16"), head = tensor("2x2x20x16"),
-                back = tensor("2x20x2x16");
+                back = tensor("2x20x2x16"), numbers = "tensor<2x2x20xf32>";
     std::string body =
         "%p = tandem.permute %0 by [2, 0, 3, 1, 4] : " + all + " -> " + parts;
     for (int i = 0; i < 3; ++i) {
@@ -106,9 +106,10 @@ TEST(CudaAttention, ViewsAround) {
             "= 0.25 : f64} : (" +
             head + ", " + head + ", " + head + ") -> (" + head +
             ", tensor<2x2x20xf32>)\n%z = tandem.permute %y by [0, 2, 1, 3] : " +
-            head + " -> " + back + "\ntandem.yield %z : " + back;
+            head + " -> " + back + "\ntandem.yield %l, %z : " + numbers + ", " +
+            back;
     std::string ptx =
-        checkCuda(kernelModule({all}, {back}, body),
+        checkCuda(kernelModule({all}, {numbers, back}, body),
                   toleranceOf({"", 20, 20, 16, 16, true, element}));
     EXPECT_NE(ptx.find("cp.async.cg.shared.global"), std::string::npos);
   }

@@ -56,12 +56,15 @@ TEST(AttentionWgmma, Scales) {
     checkAll({"", 130, 70, 16, 16, true, "bf16", scale});
 }
 
-/// q, k and v are parts of one tensor, of which copies take boxes.
+/// q, k and v are parts of one tensor, of which copies take boxes, and heads go
+/// back into rows.
 TEST(AttentionWgmma, Views) {
   const std::string all = "tensor<2x130x3x2x64xbf16>",
                     parts = "tensor<3x2x2x130x64xbf16>",
                     one = "tensor<1x2x2x130x64xbf16>",
-                    head = "tensor<2x2x130x64xbf16>";
+                    head = "tensor<2x2x130x64xbf16>",
+                    back = "tensor<2x130x2x64xbf16>",
+                    numbers = "tensor<2x2x130xf32>";
   std::string body =
       "%p = tandem.permute %0 by [2, 0, 3, 1, 4] : " + all + " -> " + parts;
   for (int i = 0; i < 3; ++i) {
@@ -74,10 +77,11 @@ TEST(AttentionWgmma, Views) {
   }
   body += "\n%y, %l = tandem.attention_forward %h0, %h1, %h2 {causal, scale = "
           "0.125 : f64} : (" +
-          head + ", " + head + ", " + head + ") -> (" + head +
-          ", tensor<2x2x130xf32>)\ntandem.yield %y : " + head;
+          head + ", " + head + ", " + head + ") -> (" + head + ", " + numbers +
+          ")\n%z = tandem.permute %y by [0, 2, 1, 3] : " + head + " -> " +
+          back + "\ntandem.yield %l, %z : " + numbers + ", " + back;
   std::string ptx =
-      checkCuda(byMethod(kernelModule({all}, {head}, body), "wgmma"),
+      checkCuda(byMethod(kernelModule({all}, {numbers, back}, body), "wgmma"),
                 toleranceOf({"", 130, 130, 64, 64, true, "bf16"}), 8, hopper);
   EXPECT_NE(ptx.find("cp.async.bulk.tensor.4d"), std::string::npos);
 }
