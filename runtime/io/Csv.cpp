@@ -81,19 +81,31 @@ bool isBadNumber(std::string_view cell) {
              std::end(missing);
 }
 
-/// Whether the first row has the names of columns. Some of them may be numbers,
-/// as those that pandas gives; but a row of numbers, one of which is wrong, is
-/// no row of names.
-bool hasNamesOnly(const std::vector<std::string> &cells) {
-  bool hasNumber = false, hasName = false, hasBad = false;
-  for (const std::string &cell : cells) {
-    bool isNumber = numberOf(cell).has_value();
-    hasNumber |= isNumber;
-    hasName |= !isNumber;
-    hasBad |= !isNumber && isBadNumber(cell);
+/// What the first row is. Names may be numbers, as those that pandas gives; but
+/// among numbers a cell may be a number that is wrong. That a name is asked for
+/// says that it is one.
+struct FirstRow {
+  bool hasNames = false;
+  std::string_view doubtful; ///< what may be a name or a wrong number
+
+  FirstRow(const std::vector<std::string> &cells, std::string_view columns,
+           std::string_view otherwise) {
+    bool hasNumber = false, hasBad = false, isMeant = false;
+    for (const std::string &cell : cells) {
+      if (numberOf(cell)) {
+        hasNumber = true;
+        continue;
+      }
+      hasNames = true;
+      hasBad |= isBadNumber(cell);
+      isMeant |= cell == otherwise || columns.find(cell) != columns.npos;
+      doubtful = cell;
+    }
+    hasNames &= !(hasNumber && hasBad);
+    if (!hasNames || !hasNumber || isMeant)
+      doubtful = {};
   }
-  return hasName && !(hasNumber && hasBad);
-}
+};
 
 /// Whether a row is 0, 1, 2, ... or 1, 2, 3, ...: names that pandas gives to
 /// columns without one, or data.
@@ -297,16 +309,18 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
     return Status::usage("expected a table but got an empty file");
   size_t width = cells.size();
   auto header = takeHeader(columns);
-  bool hasNames = header.value_or(hasNamesOnly(cells)), hasRow = true;
-  if (!header && !hasNames && countsColumns(cells)) {
-    std::vector<std::string> next;
-    if (Lines rest = lines; rest.next(next))
-      return Status::usage(
-          "line 1 is " + cells.front() + " to " + cells.back() +
-          ", which are names of columns, as pandas writes them, or numbers: "
-          "expected '.csv:header=yes' or '.csv:header=no' (',COLUMNS' after "
-          "that)");
-  }
+  FirstRow first(cells, columns, otherwise);
+  std::string doubt;
+  std::vector<std::string> next;
+  if (Lines rest = lines; !first.doubtful.empty())
+    doubt = inQuotes(first.doubtful) + " among numbers";
+  else if (!first.hasNames && countsColumns(cells) && rest.next(next))
+    doubt = cells.front() + " to " + cells.back();
+  if (!header && !doubt.empty())
+    return Status::usage("line 1 may be names of columns, or data (" + doubt +
+                         "): expected '.csv:header=yes' or '.csv:header=no' "
+                         "(',COLUMNS' after that)");
+  bool hasNames = header.value_or(first.hasNames), hasRow = true;
   if (hasNames) {
     names = cells;
     hasRow = lines.next(cells);

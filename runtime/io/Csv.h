@@ -1,7 +1,7 @@
 //===- Csv.h - tables of numbers in text ----------------------------------===//
 //
 // Cells are parted by commas, rows by line ends; a cell may be in double
-// quotes. If a cell of the first row is a name, that row has the columns'
+// quotes. If the cells of the first row are names, that row has the columns'
 // names; an empty cell, 'NA' or '1e999' among numbers is no name but an error.
 // What is read is an array [rows, columns] of f64 (of i64, where integers are
 // too large for f64), or [rows] of one column asked for by its name or number.
@@ -20,7 +20,7 @@ namespace tandem::io {
 /// to B, and -A is all but A. Empty: the column called `otherwise`, or all.
 /// "header=yes" or "header=no", with a comma before what follows, says whether
 /// the first line has names; it has to where that is 0, 1, 2, ... or 1, 2, 3,
-/// ..., and other lines follow.
+/// ..., and other lines follow, or numbers among names that are not asked for.
 Result<Array> parseCsv(std::string_view text, std::string_view columns,
                        std::string_view otherwise);
 

@@ -52,6 +52,21 @@ expect 1 "'tandem.sub' at exp\.json:7:.*infinity: 'tandem.exp' at exp\.json:6:" 
 expect 1 "step 2: .*'tandem.exp' at exp\.json:6:.* gave an infinity" \
   train exp large --detect-anomaly=infinity
 expect 0 'loss = ' train log large --detect-anomaly=infinity
+# How a dynamic scale is found is no anomaly: the norm of infinity times 0 was
+# one. What stays below a scale of 1 is.
+sed -e 's/"root"/"zero"/' -e '/"params"/s/}],/},/' \
+  -e '/"params"/a {"name": "v", "type": "f32", "shape": [2, 3], "init": {"kind": "constant", "value": 0.0}}],' \
+  -e 's/"mul", "inputs": \["z", "z"\]/"mul", "inputs": ["z", "v"]/' \
+  -e 's/"sqrt", "inputs": \["q"\]/"mul", "inputs": ["q", "x"]/' root.json >zero.json
+expect 0 '' "$tandem" compile zero.json -o scaled.tdm --optimizer=sgd:lr=0.001 \
+  --loss-scale=dynamic:init=8e37
+printf '7,500,9\n1,2,3\n1,2,3\n4,5,6\n' >first.csv
+expect 0 'is left out' train scaled first --detect-anomaly
+expect 0 '' "$tandem" compile root.json -o scaled.tdm --optimizer=sgd:lr=0.001 \
+  --loss-scale=dynamic:init=2 --force
+printf '%s\n' 0,1,2 3,4,5 0,1,2 3,4,5 >zeros.csv
+expect 1 "step 2: NaN in the new value of 'sgd.grad_norm'" train scaled zeros \
+  --detect-anomaly
 # Nothing is saved.
 expect 1 '' train log negative --detect-anomaly --save=w.safetensors
 [ -e w.safetensors ] && fail 'parameters were saved'

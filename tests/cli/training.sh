@@ -169,6 +169,9 @@ configured 2 "1:9: 'steps' is no flag.*2:14: expected true or false for \
 printf 'seed = 1\nsteps = "three"\non-nan = "stopp"\n[data]\nx = "@a.npy"\n' >wrong.toml
 configured 2 "wrong.toml:2:9: option '--steps' expected an integer from 0 to .* but got 'three'; wrong.toml:3:10: option \
 '--on-nan' expected stop, skip or report but got 'stopp' \(did you mean 'stop'" wrong.toml
+# A path ended at its NUL.
+printf 'log = "a\\u0000b"\n' >wrong.toml
+configured 2 'wrong.toml:1:7: expected a text without NUL' wrong.toml
 configured 1 'No such file' none.toml
 { echo 'steps = 3'; printf '['; printf 'a.%.0s' {1..100000}; echo 'b]'; } >deep.toml
 configured 2 'deep.toml:2:1: expected at most 1000 dots' deep.toml
@@ -326,6 +329,22 @@ done
 awk '{ d = $3 - l; if (NR > 1 && ($1 != r || $2 != c || d * d > 1e-12)) bad = 1
        r = $1; c = $2; l = $3 } END { exit bad || NR != 3 || c != 360 }' metrics ||
   fail "T15: $(cat metrics)"
+
+# A loss that is no mean over rows is of the first ones; the log did not say so.
+cat >norm.json <<'M'
+{"format": "tandem-graph", "version": 1, "name": "norm",
+ "inputs": [{"name": "x", "type": "f32", "shape": [4, 2]}],
+ "params": [{"name": "w", "type": "f32", "shape": [4, 2], "init": {"kind": "constant", "value": 0.5}}],
+ "nodes": [{"op": "mul", "inputs": ["x", "w"], "outputs": ["z"]},
+  {"op": "norm", "inputs": ["z"], "outputs": ["loss"]}],
+ "outputs": [{"name": "loss", "value": "loss"}]}
+M
+model=norm.json compile norm
+printf '%s\n' 2,1 4,3 6,5 8,7 9,1 2,2 >six.csv
+expect 0 'of the first 4 of 6 rows' "$bin/tandem-run" train norm.tdm \
+  --data x=@six.csv --eval x=@six.csv --steps=1 --log=norm.jsonl
+grep -q '"outputs": {"loss": [0-9.]*}, "rows_of_outputs": {"loss": 4}' norm.jsonl ||
+  fail "log: $(cat norm.jsonl)"
 
 # T17: the row, its file, the parameter, the step.
 awk 'BEGIN { for (r = 0; r < 1437; ++r) for (c = 0; c < 64; ++c)

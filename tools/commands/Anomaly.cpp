@@ -3,6 +3,7 @@
 
 #include "runtime/io/Array.h"
 #include "tools/commands/BatchRun.h"
+#include "tools/commands/Checkpoint.h"
 
 #include <cmath>
 
@@ -121,9 +122,16 @@ std::string AnomalyWatch::whatIsWrong(const Model &model,
   std::string text = anomalyIn(loss, options.findsInfinity());
   if (!text.empty())
     return text + " in the loss";
-  for (const artifact::Value &value : model.manifest().values) {
+  // A dynamic scale is found by gradients that are not finite, whose updates
+  // are left out; but what is below 1 made none of them so.
+  const artifact::Manifest &manifest = model.manifest();
+  std::string norm, scaleName = optimizerState(manifest, "scale");
+  if (Result<Tensor> scale = model.get(scaleName); scale && !scaleName.empty())
+    if (scale = scale->onHost(); scale && scale->at(0) >= 1)
+      norm = optimizerState(manifest, "grad_norm");
+  for (const artifact::Value &value : manifest.values) {
     bool isParam = value.role == Role::Param;
-    if (!isParam && value.role != Role::State)
+    if ((!isParam && value.role != Role::State) || value.name == norm)
       continue;
     // Infinity can be meant in a state, as of a mask.
     Result<Tensor> tensor = model.get(value.name);

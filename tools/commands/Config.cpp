@@ -182,6 +182,9 @@ private:
   /// `value` begins with "=", or is empty.
   void add(const Option &option, const std::string &value,
            const toml::node &node) {
+    // Paths end there.
+    if (value.find('\0') != value.npos)
+      wrong(node.source(), "expected a text without NUL");
     all_.push_back(
         {"--" + std::string(option.name) + value, placeOf(node.source())});
   }

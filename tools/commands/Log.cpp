@@ -242,12 +242,19 @@ void Log::evaluation(int64_t epoch, int64_t steps, const Evaluation &evaluation,
                      double seconds) {
   if (!file_.isOpen() && !events_.isOpen())
     return;
-  std::string outputs;
-  for (const Mean &mean : evaluation.means)
-    outputs += (outputs.empty() ? "" : ", ") + jsonText(mean.name) + ": " +
-               jsonNumber(mean.value);
+  std::string outputs, rows;
+  auto add = [](std::string &to, const Mean &mean, const std::string &text) {
+    to += (to.empty() ? "" : ", ") + jsonText(mean.name) + ": " + text;
+  };
+  for (const Mean &mean : evaluation.means) {
+    add(outputs, mean, jsonNumber(mean.value));
+    if (mean.isFilled || mean.rows != evaluation.rows)
+      add(rows, mean, mean.isFilled ? "null" : std::to_string(mean.rows));
+  }
   if (!outputs.empty())
     outputs = ", \"outputs\": {" + outputs + "}";
+  if (!rows.empty())
+    outputs += ", \"rows_of_outputs\": {" + rows + "}";
   if (const auto &accuracy = evaluation.accuracy)
     outputs += ", \"accuracy\": " + jsonNumber(double(accuracy->right()) /
                                                double(accuracy->counted()));

@@ -31,8 +31,9 @@ Result<const Program *> programToEvaluate(const TrainOptions &options,
 static Result<std::vector<Metric>>
 parseMetrics(const std::vector<std::string> &texts, const Program &program) {
   std::vector<Metric> metrics;
-  std::vector<std::string> taken = {"rows", "outputs", "metrics", "accuracy",
-                                    "exact_match"};
+  std::vector<std::string> taken = {"rows",        "outputs",
+                                    "metrics",     "accuracy",
+                                    "exact_match", "rows_of_outputs"};
   std::vector<std::string_view> outputs;
   for (const Slot &slot : program.results)
     if (slot.role == Role::Output) {

@@ -62,9 +62,9 @@ TEST(Csv, asksWhetherAFirstLineThatCountsIsAHeader) {
   for (std::string_view text : {"0,1,2\n5,6,7\n", "1,2,3\n5,6,7\n"}) {
     std::string first(text.substr(0, 1));
     EXPECT_EQ(problem(text),
-              "line 1 is " + first + " to " + text[4] +
-                  ", which are names of columns, as pandas writes them, or "
-                  "numbers: expected '.csv:header=yes' or '.csv:header=no' "
+              "line 1 may be names of columns, or data (" + first + " to " +
+                  text[4] +
+                  "): expected '.csv:header=yes' or '.csv:header=no' "
                   "(',COLUMNS' after that)");
     EXPECT_NE(problem(text, first), "");
     auto named = parseCsv(text, "header=yes", "x");
@@ -135,10 +135,21 @@ TEST(Csv, aRowWithABadNumberIsNoHeader) {
               std::string("line 1, column 2: expected a number but got '") +
                   cell + "'");
   }
-  // Names may be numbers, as pandas gives them.
-  auto table = parseCsv("0,1,label\n4,5,6\n", "0..1", "x");
-  ASSERT_TRUE(table.ok()) << table.status().message();
-  EXPECT_EQ(elements<double>(*table), (std::vector<double>{4, 5}));
+  // What may be either is asked for, unless a name says that it is one.
+  for (const char *cell : {"$5", "O.5", "true", "e5", "label"})
+    EXPECT_EQ(problem(std::string("1,") + cell + ",3\n4,5,6\n"),
+              "line 1 may be names of columns, or data ('" + std::string(cell) +
+                  "' among numbers): expected '.csv:header=yes' or "
+                  "'.csv:header=no' (',COLUMNS' after that)");
+  EXPECT_EQ(problem("1,$5,3\n4,5,6\n", "header=no"),
+            "line 1, column 2: expected a number but got '$5'");
+  for (const char *columns : {"header=yes,0..1", "-label"}) {
+    auto table = parseCsv("0,1,label\n4,5,6\n", columns, "x");
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    EXPECT_EQ(elements<double>(*table), (std::vector<double>{4, 5}));
+  }
+  EXPECT_EQ(elements<double>(*parseCsv("0,1,x\n4,5,6\n", "", "x")),
+            std::vector<double>{6});
   EXPECT_EQ(parseCsv("a,b,a\n1,2,3\n", "a", "x").status().message(),
             "has 2 columns called 'a'");
 }
@@ -146,10 +157,10 @@ TEST(Csv, aRowWithABadNumberIsNoHeader) {
 // A position was taken where a name was meant, and nothing said.
 TEST(Csv, numbersAreNamesWhereNamesAreNumbers) {
   std::string text = "3,label,1\n10,20,30\n";
-  auto first = parseCsv(text, "3", "x");
+  auto first = parseCsv(text, "header=yes,3", "x");
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(elements<double>(*first), std::vector<double>{10});
-  EXPECT_EQ(parseCsv(text, "1,2,3", "x").status().message(),
+  EXPECT_EQ(parseCsv(text, "header=yes,1,2,3", "x").status().message(),
             "has no column '2'; it has '3', 'label', '1'");
 }
 
