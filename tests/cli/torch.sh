@@ -23,6 +23,13 @@ expect 2 "no dimension of this name .did you mean 's77'" \
 expect 2 'dimension 0: 4 when it was exported, at least 2' \
   "$tandem" compile cnn.pt2 -o x.tdm
 
+# Adapters are not in the archive: --params of the weights is refused, and what
+# takes them is said.
+expect 0 "note: .*'train --init-from=F' takes the file" "$tandem" compile \
+  cnn.pt2 -o a.tdm --dim=s77=6 --loss=loss --optimizer=sgd --lora=head:rank=1
+expect 0 '^wrote 10 weights' "$tandem" compile cnn.pt2 -o b.tdm --dim=s77=6
+grep -q 'init-from' <<<"$out" && fail "a note without adapters: $out"
+
 # Each step draws another order, the same for the same seed.
 expect 0 '' "$tandem" compile random.pt2 -o r.tdm --loss=loss --optimizer=sgd:lr=0
 draw() {

@@ -49,6 +49,12 @@ TEST_F(ResumeRows, T09_AugmentedImagesAreThoseOfTheUndisturbedRun) {
                           augmented)));
   EXPECT_NE(tensor("whole.st", "w"), tensor("plain.st", "w"));
   EXPECT_EQ(tensor("whole.st", "w"), tensor("part.st", "w"));
+  // Images follow from the seed where rows do not: --seed had "no effect".
+  Words inOrder = {"--steps=7", "--no-shuffle", "--params=plain.st"};
+  for (const char *seed : {"--seed=1", "--seed=2"})
+    EXPECT_RAN(train("m.tdm", plus(plus(inOrder, augmented),
+                                   {seed, std::string("--save=") + seed[7]})));
+  EXPECT_NE(tensor("1", "w"), tensor("2", "w"));
   for (const char *wrong : {"--augment=labels:flip", "--augment=y:flip",
                             "--augment=x:crop=3", "--weights=@x.npy"})
     EXPECT_EQ(train("m.tdm", {"--steps=1", wrong}).code, 2) << wrong;

@@ -493,7 +493,8 @@ Result<TrainResult> train(const TrainOptions &options, AnomalyLocator locator) {
       return std::move(stages).status();
     return Trainer(options, *std::move(stages), locator).run();
   }
-  auto model = asked.load(!options.noShuffle || !options.resume.empty());
+  auto model = asked.load(!options.noShuffle || !options.augment.empty() ||
+                          !options.resume.empty());
   if (!model)
     return std::move(model).status();
   Profile profile;

@@ -153,9 +153,10 @@ static nlohmann::ordered_json plannedOf(const nlohmann::ordered_json &planned,
   return {{planned[0][i]}};
 }
 
-/// What an imported model's parameters start from.
+/// What an imported model's parameters start from. `isPart`: the artifact has
+/// others, too.
 static Status writeWeights(const Weights &weights, const std::string &path,
-                           const std::string &model) {
+                           const std::string &model, bool isPart) {
   if (weights.empty())
     return Status::success();
   if (path.empty()) {
@@ -168,6 +169,11 @@ static Status writeWeights(const Weights &weights, const std::string &path,
   if (Status s = onnx::writeWeights(path, weights, model); !s)
     return s;
   sayWritten(std::to_string(weights.size()) + " weights", path);
+  if (isPart)
+    std::fprintf(stderr,
+                 "note: the artifact has parameters or states beside these, "
+                 "which begin by themselves: 'train --init-from=F' takes the "
+                 "file, and --params would ask for all\n");
   return Status::success();
 }
 
@@ -470,7 +476,8 @@ static Status runCompile(const CompileCommandOptions &command) {
     }
   }
   if (status)
-    status = writeWeights(session.weights(), weights, model);
+    status = writeWeights(session.weights(), weights, model,
+                          !options.lora.empty() || !options.fp8.empty());
   timing.stop();
   if (!status)
     timer.clear();
