@@ -145,7 +145,8 @@ void KernelBuilder::emit(const Units &units, unsigned unit) {
         if (units.isInside(producer, unit))
           work.push_back(producer);
   }
-  if (!units.anchor(unit))
+  bool sharesReads = !units.anchor(unit) || units.isBeside(unit);
+  if (sharesReads)
     takeInViews(ops, inside);
   llvm::sort(ops, [&](Operation *x, Operation *y) {
     return units.position(x) < units.position(y);
@@ -178,7 +179,7 @@ void KernelBuilder::emit(const Units &units, unsigned unit) {
   for (Value result : results)
     yielded.push_back(mapping.lookup(result));
   YieldOp::create(b, kernel.getLoc(), yielded);
-  if (!units.anchor(unit))
+  if (sharesReads)
     removeRepetitions(kernel);
   b.setInsertionPointAfter(kernel);
   for (auto [old, result] : llvm::zip_equal(results, kernel.getResults()))

@@ -247,6 +247,73 @@ static void fuseReaders(Units &units, bool acrossPasses) {
       }
 }
 
+/// What is read, free views aside, for `value` of a unit at its own index: by
+/// pointwise ops and free views alone, none of which is the anchor.
+static void addOwnReads(const Units &units, unsigned unit, Value value,
+                        DenseSet<Value> &reads) {
+  SmallVector<Value> work{value};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    auto view = dyn_cast_or_null<ViewOpInterface>(op);
+    if (!op || !units.isInside(op, unit))
+      reads.insert(throughFreeViews(next));
+    else if ((isa<PointwiseOpInterface>(op) || (view && view.isFree())) &&
+             seen.insert(op).second)
+      llvm::append_range(work, op->getOperands());
+  }
+}
+
+/// Whether a loop reads nothing large but what a product's epilogue reads, and
+/// makes each result of some of that, element by element.
+static bool readsLess(const Units &units, unsigned loop,
+                      const DenseSet<Value> &epilogue) {
+  return llvm::all_of(largeReads(units, loop),
+                      [&](Value read) {
+                        return epilogue.contains(throughFreeViews(read));
+                      }) &&
+         llvm::all_of(units.results(loop), [&](Value result) {
+           DenseSet<Value> reads;
+           addOwnReads(units, loop, result, reads);
+           return llvm::any_of(
+               reads, [&](Value read) { return epilogue.contains(read); });
+         });
+}
+
+/// For CUDA a product whose epilogue reads a tensor takes what others make of
+/// that element by element: they would read it again. So gelu, made again for
+/// the gradient of a weight, is made beside gelu's own gradient.
+static void fuseBesideProducts(Units &units) {
+  llvm::MapVector<Value, SmallVector<Operation *>> loops;
+  for (unsigned unit : units.order()) {
+    ArrayRef<Operation *> ops = units.ops(unit);
+    auto isPointwise = [](Operation *op) {
+      return isa<PointwiseOpInterface>(op);
+    };
+    if (isForCuda(ops.front()) && llvm::all_of(ops, isPointwise))
+      for (Value read : largeReads(units, unit))
+        loops[throughFreeViews(read)].push_back(ops.front());
+  }
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    Operation *anchor = units.anchor(unit);
+    if (!isa_and_nonnull<MatmulOp>(anchor) || !isForCuda(anchor))
+      continue;
+    DenseSet<Value> epilogue;
+    for (Value result : units.results(unit))
+      addOwnReads(units, unit, result, epilogue);
+    for (auto &[value, list] : loops)
+      for (Operation *first : list) {
+        unsigned loop = units.unit(first);
+        if (epilogue.contains(value) && !units.anchor(loop) &&
+            isForward(first) == isForward(anchor) &&
+            isOfForward(units, loop) == isForward(anchor) &&
+            readsLess(units, loop, epilogue))
+          units.merge(unit, loop, /*beside=*/true);
+      }
+  }
+}
+
 /// Single elements that are returned and computed of nothing but arguments, and
 /// what is computed of these alone, become one kernel, though they read nothing
 /// in common: what an optimizer counts for each parameter is no launch for
@@ -284,4 +351,5 @@ void tandem::fuse(Units &units) {
   fuseIntoConsumers(units);
   fuseReaders(units, /*acrossPasses=*/false);
   fuseReaders(units, /*acrossPasses=*/true);
+  fuseBesideProducts(units);
 }

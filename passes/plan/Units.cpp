@@ -397,7 +397,7 @@ bool Units::storesReordered(unsigned unit) const {
 static constexpr size_t kMostReads = 64;
 
 /// True if the unit can be one kernel.
-bool Units::isKernel(unsigned unit) const {
+bool Units::isKernel(unsigned unit, bool beside) const {
   SmallVector<Value> values = results(unit);
   if (values.empty() || storesReordered(unit))
     return true;
@@ -429,7 +429,7 @@ bool Units::isKernel(unsigned unit) const {
   };
   AffineExpr own;
   for (const LoopNest::Root &root : nest->roots) {
-    if (!follows(root.value))
+    if (!follows(root.value) && !beside)
       return false;
     auto rootType = cast<RankedTensorType>(root.value.getType());
     if (rootType.getNumElements() != type.getNumElements())
@@ -483,16 +483,18 @@ void Units::keepApart(unsigned a, unsigned b, StringRef why) const {
     log->refusals.push_back({{members[a], members[b]}, why});
 }
 
-bool Units::merge(unsigned into, unsigned from) {
+bool Units::merge(unsigned into, unsigned from, bool beside) {
   if (into == from)
     return false;
-  StringRef against = mergeOrSay(into, from);
+  StringRef against = mergeOrSay(into, from, beside);
   if (!against.empty())
     keepApart(into, from, against);
+  else if (beside)
+    withBeside.insert(into);
   return against.empty();
 }
 
-StringRef Units::mergeOrSay(unsigned into, unsigned from) {
+StringRef Units::mergeOrSay(unsigned into, unsigned from, bool beside) {
   if (anchors[into] && anchors[from])
     return "each has a product, a convolution or another op that a kernel has "
            "but one of";
@@ -534,7 +536,7 @@ StringRef Units::mergeOrSay(unsigned into, unsigned from) {
     for (Operation *producer : producers(anchor))
       isInFront |= unitOf.lookup(producer) == into;
   bool isInVain = !isInFront && computesInVain(into);
-  if (!isInFront && !isInVain && isKernel(into)) {
+  if (!isInFront && !isInVain && isKernel(into, beside)) {
     anchors[from] = nullptr;
     rank(into, first, last, between);
     return {};

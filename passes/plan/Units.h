@@ -31,8 +31,9 @@ public:
         FusionLog *log = nullptr);
 
   /// Joins two units if the result can be one kernel and no cycle arises;
-  /// returns whether it did. `into` keeps its number.
-  bool merge(unsigned into, unsigned from);
+  /// returns whether it did. `into` keeps its number. What joins an anchor
+  /// follows it, or may stand `beside` it: it has as many elements.
+  bool merge(unsigned into, unsigned from, bool beside = false);
   /// Two units that could perhaps be one are not to be: `why` is a part of a
   /// sentence, and lives as long as the program.
   void keepApart(unsigned a, unsigned b, llvm::StringRef why) const;
@@ -44,6 +45,8 @@ public:
   llvm::ArrayRef<mlir::Operation *> ops(unsigned unit) const {
     return members[unit];
   }
+  /// True if something in the unit stands beside its anchor.
+  bool isBeside(unsigned unit) const { return withBeside.contains(unit); }
   /// The unit's contraction, window or indexed op; null in a loop kernel.
   mlir::Operation *anchor(unsigned unit) const { return anchors[unit]; }
   unsigned size() const { return members.size(); }
@@ -76,7 +79,7 @@ public:
 
 private:
   /// Joins two units; or returns why they cannot be one.
-  llvm::StringRef mergeOrSay(unsigned into, unsigned from);
+  llvm::StringRef mergeOrSay(unsigned into, unsigned from, bool beside);
   void decideRepeated(mlir::Block &body);
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
@@ -93,7 +96,7 @@ private:
   Between findBetween(unsigned before, unsigned after) const;
   void rank(unsigned unit, unsigned first, unsigned last,
             const Between &between);
-  bool isKernel(unsigned unit) const;
+  bool isKernel(unsigned unit, bool beside) const;
   bool storesReordered(unsigned unit) const;
   bool computesInVain(unsigned unit) const;
 
@@ -113,6 +116,7 @@ private:
   /// rank, with those that are gone anywhere.
   std::vector<unsigned> ranks, ranked;
   llvm::SmallVector<mlir::Operation *> anchors;
+  llvm::DenseSet<unsigned> withBeside;
 };
 
 /// Merges units greedily: single elements, pointwise ops into the anchors they

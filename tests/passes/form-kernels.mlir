@@ -133,3 +133,61 @@ module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
     return %e, %r, %s : tensor<256x64xf32>, tensor<256xf32>, tensor<16x64xf32>
   }
 }
+
+// -----
+
+// What is made of a tensor alone that a product's epilogue reads, by other
+// views, is made there, once. (Gelu, which a weight's gradient reads, was made
+// again by a kernel that read its input again.)
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.kernel {{.*}}(%arg0, %arg1) {
+// CHECK-DAG: tandem.matmul
+// CHECK-DAG: tandem.tanh
+// CHECK: tandem.yield %{{[0-9]+}}, %{{[0-9]+}} : tensor<2x32x64xf32>, tensor<64x64xf32>
+// CHECK-NOT: tandem.tanh
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<2x32x64xf32> {tandem.role = #tandem.role<output "y">}, tensor<64x64xf32> {tandem.role = #tandem.role<output "z">}) {
+    %r = tandem.reshape %x to [2, 32, 64] : tensor<64x64xf32> -> tensor<2x32x64xf32>
+    %t = tandem.tanh %r : tensor<2x32x64xf32>
+    %y = tandem.mul %t, %r : tensor<2x32x64xf32>
+    %p = tandem.matmul %w, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    %u = tandem.tanh %x : tensor<64x64xf32>
+    %z = tandem.mul %p, %u : tensor<64x64xf32>
+    return %y, %z : tensor<2x32x64xf32>, tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Where it reads more than the epilogue it is a kernel of its own.
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.kernel "mul"(%arg0, %arg1)
+// CHECK: tandem.kernel "matmul_mul"
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}, tensor<64x64xf32> {tandem.role = #tandem.role<output "z">}) {
+    %y = tandem.mul %x, %w : tensor<64x64xf32>
+    %p = tandem.matmul %w, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    %z = tandem.mul %p, %x : tensor<64x64xf32>
+    return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// And where it reads its elements at other places.
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.kernel {{.*}}(%arg0)
+// CHECK: tandem.kernel "matmul_mul"
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<64x64xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x64xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<64x64xf32> {tandem.role = #tandem.role<output "y">}, tensor<64x64xf32> {tandem.role = #tandem.role<output "z">}) {
+    %s = tandem.slice %x from [1, 0] to [64, 64] step [1, 1] : tensor<64x64xf32> -> tensor<63x64xf32>
+    %d = tandem.pad %s low [0, 0] high [1, 0] interior [0, 0] with 0.0 : f32 : tensor<63x64xf32> -> tensor<64x64xf32>
+    %y = tandem.tanh %d : tensor<64x64xf32>
+    %p = tandem.matmul %w, %w : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+    %z = tandem.mul %p, %x : tensor<64x64xf32>
+    return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
+  }
+}

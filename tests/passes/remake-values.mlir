@@ -2,7 +2,8 @@
 
 // What a product's epilogue reads in f32 it makes of the bf16 that it reads
 // anyway: sigmoid is no result of the kernel that has it too. (Two kernels of
-// gelu's gradient exchanged two tensors of f32.)
+// gelu's gradient exchanged two tensors of f32. They are of one pass each:
+// else they would be one kernel.)
 // CHECK-LABEL: func.func @evaluate
 // CHECK: tandem.kernel {{.*}}(%arg0) {
 // CHECK: tandem.sigmoid
@@ -14,16 +15,16 @@
 // CHECK: return
 module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
   func.func @evaluate(%x: tensor<1024x1024xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<1024x1024xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<1024x1024xbf16> {tandem.role = #tandem.role<output "y">}, tensor<1024x1024xbf16> {tandem.role = #tandem.role<output "z">}) {
-    %f = tandem.cast %x : tensor<1024x1024xbf16> to tensor<1024x1024xf32>
-    %q = tandem.mul %f, %f : tensor<1024x1024xf32>
-    %s = tandem.sigmoid %q : tensor<1024x1024xf32>
-    %g = tandem.mul %f, %s : tensor<1024x1024xf32>
-    %y = tandem.cast %g : tensor<1024x1024xf32> to tensor<1024x1024xbf16>
-    %p = tandem.matmul %w, %w : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
-    %pf = tandem.cast %p : tensor<1024x1024xbf16> to tensor<1024x1024xf32>
-    %a = tandem.mul %pf, %s : tensor<1024x1024xf32>
-    %b = tandem.mul %a, %f : tensor<1024x1024xf32>
-    %z = tandem.cast %b : tensor<1024x1024xf32> to tensor<1024x1024xbf16>
+    %f = tandem.cast %x {tandem.pass = "forward"} : tensor<1024x1024xbf16> to tensor<1024x1024xf32>
+    %q = tandem.mul %f, %f {tandem.pass = "forward"} : tensor<1024x1024xf32>
+    %s = tandem.sigmoid %q {tandem.pass = "forward"} : tensor<1024x1024xf32>
+    %g = tandem.mul %f, %s {tandem.pass = "forward"} : tensor<1024x1024xf32>
+    %y = tandem.cast %g {tandem.pass = "forward"} : tensor<1024x1024xf32> to tensor<1024x1024xbf16>
+    %p = tandem.matmul %w, %w {tandem.pass = "backward"} : tensor<1024x1024xbf16>, tensor<1024x1024xbf16> -> tensor<1024x1024xbf16>
+    %pf = tandem.cast %p {tandem.pass = "backward"} : tensor<1024x1024xbf16> to tensor<1024x1024xf32>
+    %a = tandem.mul %pf, %s {tandem.pass = "backward"} : tensor<1024x1024xf32>
+    %b = tandem.mul %a, %f {tandem.pass = "backward"} : tensor<1024x1024xf32>
+    %z = tandem.cast %b {tandem.pass = "backward"} : tensor<1024x1024xf32> to tensor<1024x1024xbf16>
     return %y, %z : tensor<1024x1024xbf16>, tensor<1024x1024xbf16>
   }
 }

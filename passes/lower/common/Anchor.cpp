@@ -137,22 +137,8 @@ void AnchorKernel::traceOutputs() {
       source.index.push_back(
           simplifyIndex(getAffineDimExpr(d, kernel.getContext()), sizes));
   }
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    auto follows = llvm::find_if(
-        op.getOperands(), [&](Value x) { return sources.count(x) != 0; });
-    if (follows == op.operand_end())
-      continue;
-    Source source = sources[*follows];
-    if (auto view = dyn_cast<ViewOpInterface>(op)) {
-      auto index = throughInverse(view, source.index, sizesOf(source.result));
-      if (!index)
-        continue;
-      source.index = *index;
-    } else if (!isa<PointwiseOpInterface>(op)) {
-      continue;
-    }
-    sources[op.getResult(0)] = source;
-  }
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    traceForward(op);
   // What meets these values element by element may be a result too.
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {
     if (&op == anchor || op.getNumResults() != 1 ||
@@ -174,9 +160,33 @@ void AnchorKernel::traceOutputs() {
         sources.try_emplace(operand, source);
     }
   }
+  // And so may what is made of these beside the anchor.
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (&op != anchor && &op != companion && op.getNumResults() == 1 &&
+        !sources.count(op.getResult(0)))
+      traceForward(op);
   for (Value yielded : yieldedBy(kernel))
     if (!sources.count(yielded) && !traceByPosition(yielded))
       problem = "a result is no reordering of the anchor's";
+}
+
+/// Where the op's result is, if one of its operands is known.
+void AnchorKernel::traceForward(Operation &op) {
+  auto follows = llvm::find_if(op.getOperands(),
+                               [&](Value x) { return sources.count(x) != 0; });
+  if (follows == op.operand_end())
+    return;
+  Source source = sources[*follows];
+  if (auto view = dyn_cast<ViewOpInterface>(op)) {
+    auto index = throughInverse(view, source.index,
+                                typeOf(results[source.result]).getShape());
+    if (!index)
+      return;
+    source.index = *index;
+  } else if (!isa<PointwiseOpInterface>(op)) {
+    return;
+  }
+  sources[op.getResult(0)] = source;
 }
 
 /// A result that comes from the anchor's by views that do more than reorder,

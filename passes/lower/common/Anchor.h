@@ -98,6 +98,7 @@ public:
 private:
   void bindArguments();
   void traceOutputs();
+  void traceForward(mlir::Operation &op);
   bool traceByPosition(mlir::Value yielded);
   /// What the outputs with these numbers are where the anchor's elements are
   /// `current`; and stores that.

@@ -177,13 +177,17 @@ TEST(Wgmma, Epilogue) {
   std::string f32 = tensor({136, 264}, "f32"), bias = tensor({264}, "bf16");
   std::string ptx = checkCuda(
       kernelModule(
-          {p.lhs(), p.rhs(), bias, p.y()}, {p.y(), f32},
+          {p.lhs(), p.rhs(), bias, p.y()}, {p.y(), f32, p.y()},
           p.op("m") + "%b = tandem.broadcast %2 to [136, 264] along [1] : " +
               bias + " -> " + p.y() + "\n%s = tandem.add %m, %b : " + p.y() +
               "\n%t = tandem.tanh %s : " + p.y() +
               "\n%r = tandem.add %t, %3 : " + p.y() +
               "\n%c = tandem.cast %r : " + p.y() + " to " + f32 +
-              "\ntandem.yield %r, %c : " + p.y() + ", " + f32),
+              // Beside the product, of what its epilogue reads.
+              "\n%e = tandem.tanh %3 : " + p.y() +
+              "\n%g = tandem.mul %e, %b : " + p.y() +
+              "\ntandem.yield %r, %c, %g : " + p.y() + ", " + f32 + ", " +
+              p.y()),
       {72, 0, 1.0 / 64}, 8, hopper);
   EXPECT_NE(ptx.find("wgmma"), std::string::npos);
 }
