@@ -86,6 +86,21 @@ protected:
     return torch::importProgram(*program, path, options, context).status();
   }
 
+  /// What is said of an archive that is imported.
+  static std::string notesOf(const std::string &path,
+                             const ImportOptions &options = {}) {
+    auto program = torch::readArchive(path);
+    mlir::DialectRegistry registry;
+    registerCompiler(registry);
+    mlir::MLIRContext context(registry);
+    Import made = torch::importProgram(*program, path, options, context);
+    EXPECT_TRUE(made.module) << made.status().message();
+    std::string notes;
+    for (const std::string &note : made.notes)
+      notes += note + "\n";
+    return notes;
+  }
+
   static void expect(const Status &status, Code code, const std::string &text) {
     EXPECT_EQ(status.code(), code) << status.message();
     EXPECT_NE(status.message().find(text), std::string::npos)
@@ -308,18 +323,6 @@ TEST_F(Archive, OptionsThatNameNothing) {
 // It trained without dropout and with statistics that stay, and nothing said
 // so.
 TEST_F(Archive, ThatWasExportedInEval) {
-  auto notesOf = [&](const std::string &path, const ImportOptions &options) {
-    auto program = torch::readArchive(path);
-    mlir::DialectRegistry registry;
-    registerCompiler(registry);
-    mlir::MLIRContext context(registry);
-    Import made = torch::importProgram(*program, path, options, context);
-    EXPECT_TRUE(made.module) << made.status().message();
-    std::string notes;
-    for (const std::string &note : made.notes)
-      notes += note + "\n";
-    return notes;
-  };
   std::string path =
       replaced("cnn", "\"training\", \"arg\": {\"as_bool\": true}",
                "\"training\", \"arg\": {\"as_bool\": false}");
@@ -335,6 +338,20 @@ TEST_F(Archive, ThatWasExportedInEval) {
   EXPECT_EQ(notesOf(fixture("cnn"), options).find("eval()"), std::string::npos);
   options.keepEval = true;
   EXPECT_EQ(notesOf(path, options).find("eval()"), std::string::npos);
+}
+
+// torch.export makes one of two inputs that one tensor was given for: the loss
+// of a language model was of the tokens that it read, and near 0.
+TEST_F(Archive, ThatDoesNotReadAnInput) {
+  std::string y = R"("arg": {"as_tensor": {"name": "y"}}, "kind": 1)";
+  std::string x = R"("arg": {"as_tensor": {"name": "x"}}, "kind": 1)";
+  std::string notes = notesOf(replaced("distances", y, x));
+  EXPECT_NE(notes.find("nothing reads 'y' (torch.export takes one tensor that "
+                       "is given for two arguments for one"),
+            std::string::npos)
+      << notes;
+  EXPECT_EQ(notesOf(fixture("distances")).find("nothing reads"),
+            std::string::npos);
 }
 
 // The manifest was refused, after everything was compiled.

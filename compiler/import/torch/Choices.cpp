@@ -294,7 +294,7 @@ void GraphTranslator::noteInference() {
 
 void GraphTranslator::noteChoices() {
   int64_t elements = 0, fixed = 0, states = 0;
-  std::vector<std::string> trained;
+  std::vector<std::string> trained, unread;
   for (unsigned i = 0, n = func.getNumArguments(); i < n; ++i) {
     RoleAttr role = roleOfArgument(func, i);
     Type type = func.getArgument(i).getType();
@@ -302,6 +302,8 @@ void GraphTranslator::noteChoices() {
                                      : cast<RankedTensorType>(type);
     if (role.getKind() == RoleKind::State && func.getArgument(i) != random)
       ++states;
+    if (role.getKind() == RoleKind::Input && func.getArgument(i).use_empty())
+      unread.push_back(role.getName().str());
     if (role.getKind() != RoleKind::Param)
       continue;
     if (!role.has(RoleAttr::kRequiresGrad)) {
@@ -321,5 +323,9 @@ void GraphTranslator::noteChoices() {
     text += "; " + std::to_string(states) +
             (states == 1 ? " buffer is a state" : " buffers are states");
   notes.push_back(text);
+  if (!unread.empty())
+    notes.push_back("nothing reads " + listed(unread) +
+                    " (torch.export takes one tensor that is given for two "
+                    "arguments for one of them alone: export with two)");
   noteInference();
 }
