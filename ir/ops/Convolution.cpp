@@ -92,7 +92,13 @@ LogicalResult Conv2dFilterGradOp::inferReturnTypes(MLIRContext *, Loc loc,
   auto xShape = infer::shapeOf(loc, x);
   if (failed(xShape) || failed(expectSameElements(loc, x, dy)))
     return failure();
-  if (adaptor.getPrecision() == kSumsPrecision) {
+  std::optional<StringRef> precision = adaptor.getPrecision();
+  if (precision &&
+      !is_contained({"f32", "tf32", kSumsPrecision.data()}, *precision))
+    return emitOptionalError(loc,
+                             "expected 'precision' to be 'f32', 'tf32' or '",
+                             kSumsPrecision, "' but got '", *precision, "'");
+  if (precision == kSumsPrecision) {
     Type element = getElementTypeOrSelf(x);
     if (!element.isBF16() && !element.isF16())
       return emitOptionalError(loc, "'precision' of '", kSumsPrecision,
@@ -100,7 +106,7 @@ LogicalResult Conv2dFilterGradOp::inferReturnTypes(MLIRContext *, Loc loc,
                                "are of ",
                                element);
     x = ofF32(x);
-  } else if (failed(expectPrecision(loc, adaptor.getPrecision(), x))) {
+  } else if (failed(expectPrecision(loc, precision, x))) {
     return failure();
   }
   auto conv = Convolution2d::get(loc, *xShape, adaptor.getShape(),

@@ -73,6 +73,22 @@ expect 0 "wrote the artifact to 'p.bin'" \
 expect 2 "-o would replace 'mlp_exported.bin', which the model reads" \
   "$tandem" compile mlp_exported.bin -o mlp_exported.bin
 
+# Of crossed bounds the upper one wins, also for what is below both.
+cat >crossed.mlir <<'EOF'
+module @crossed {
+  func.func public @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %low = stablehlo.constant dense<2.0> : tensor<3xf32>
+    %high = stablehlo.constant dense<1.0> : tensor<3xf32>
+    %0 = stablehlo.clamp %low, %x, %high : tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+EOF
+expect 0 '' "$tandem" compile crossed.mlir -o crossed.tdm
+printf 'x\n0.5\n1.5\n7\n' >x.csv
+expect 0 '^result +f32 +\[3\] +1 +1 +1 +0' "$tandem" run crossed.tdm \
+  --input arg0=@x.csv:x
+
 # Annotations of sharding are dropped with a word.
 cat >sharded.mlir <<'EOF'
 module @sharded {

@@ -653,6 +653,15 @@ func.func @f(%m: tensor<3x3xf32>) {
 // -----
 
 func.func @f(%x: tensor<1x1x3x3xf32>) {
+  // expected-error@+2 {{expected 'precision' to be 'f32', 'tf32' or 'sums' but got 'sum'}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %y = tandem.conv2d_filter_grad %x, %x to [1, 1, 1, 1] {precision = "sum"} : tensor<1x1x3x3xf32>, tensor<1x1x3x3xf32> -> tensor<1x1x1x1xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<1x1x3x3xf32>) {
   // expected-error@+2 {{'precision' of 'sums' is of operands of 'f16' or 'bf16', but they are of 'f32'}}
   // expected-error@+1 {{failed to infer returned types}}
   %y = tandem.conv2d_filter_grad %x, %x to [1, 1, 1, 1] {precision = "sums"} : tensor<1x1x3x3xf32>, tensor<1x1x3x3xf32> -> tensor<1x1x1x1xf32>

@@ -92,6 +92,8 @@ protected:
     ASSERT_EQ(got.dtype(), wanted.dtype()) << name;
     double largest = 0, worst = 0;
     for (int64_t i = 0; i < wanted.elements(); ++i) {
+      // No maximum has a NaN behind it.
+      ASSERT_EQ(std::isnan(got.at(i)), std::isnan(wanted.at(i))) << name;
       largest = std::max(largest, std::abs(wanted.at(i)));
       worst = std::max(worst, std::abs(got.at(i) - wanted.at(i)));
     }
