@@ -3,7 +3,7 @@
 // 1 - erf(x) has no digits left where erfc is small, so erfc has formulas of
 // its own: for f32 the polynomials and for f64 the quotients of S. Moshier's
 // Cephes library (ndtrf.c, ndtr.c). The inverse is M. Giles' "Approximating the
-// erfinv function" (2010), for f64 with a step of Halley's method behind it.
+// erfinv function" (2010), for f64 with steps of Halley's method behind it.
 // Branches that are not taken see harmless numbers.
 //
 //===----------------------------------------------------------------------===//
@@ -88,6 +88,29 @@ static CallResults complement(Call &call) {
   });
 }
 
+/// A step of Halley's method from y towards the inverse at x, with (erf(y) - x)
+/// exp(y y). From 0.85 on, where y is at least 1, it is that of the
+/// complements: they have digits left near 1.
+static Expr halley(const Expr &x, const Expr &y) {
+  Expr far = abs(x), isFar = formula::isGreater(far, 0.85);
+  Expr t = select(isFar, abs(y), y.like(1.0));
+  Expr rest = (1.0 - far) * exp(t * t) - tailOfDouble(t) / t;
+  rest = select(formula::isLess(x, 0), -rest, rest);
+  Expr r = select(isFar, rest, (erf(y) - x) * exp(y * y));
+  r = r * 0.88622692545275801365; // sqrt(pi) / 2
+  return y - r / (y * r + 1.0);
+}
+
+/// In f64. Polynomials for f32 know nothing of what is nearer to 1 than f32 is:
+/// there y y is about l - log(pi l) / 2 where 1 - |x| is exp(-l).
+static Expr refined(const Expr &x, const Expr &w, const Expr &y) {
+  Expr isBeyond = formula::isGreater(w, 15);
+  Expr l = select(isBeyond, -log1p(-abs(x)), x.like(20.0));
+  Expr tail = sqrt(l - log(l * 3.14159265358979323846) * 0.5);
+  tail = select(formula::isLess(x, 0), -tail, tail);
+  return halley(x, halley(x, select(isBeyond, tail, y)));
+}
+
 static CallResults inverse(Call &call) {
   return widened(call, [](const Expr &given) {
     static constexpr double central[] = {
@@ -108,11 +131,8 @@ static CallResults inverse(Call &call) {
         x * select(isCentral,
                    polynomial(select(isCentral, w, five) - 2.5, central),
                    polynomial(sqrt(select(isCentral, five, w)) - 3.0, tail));
-    if (elementOf(x).isF64()) {
-      // sqrt(pi) / 2
-      Expr r = (erf(y) - x) * 0.88622692545275801365 * exp(y * y);
-      y = y - r / (y * r + 1.0);
-    }
+    if (elementOf(x).isF64())
+      y = refined(x, w, y);
     // At 1 and -1 it is infinite, and beyond there is none, as its derivative.
     using Limits = std::numeric_limits<double>;
     Expr factor = select(
