@@ -237,6 +237,16 @@ public:
     check(tdm_predict(get(), in.data(), in.size(), out.data(), out.size()));
   }
   void step(Tensors inputs, Tensors outputs) { run("step", inputs, outputs); }
+  /// Steps on the batches of `feed`; returns how many: see tdm_train.
+  int64_t train(const tdm_feed &feed, Tensors outputs,
+                const char *program = "step") {
+    fill({}, outputs);
+    std::vector<tdm_argument> wanted(out); // a callback may call the model
+    int64_t steps = 0;
+    check(
+        tdm_train(get(), program, &feed, wanted.data(), wanted.size(), &steps));
+    return steps;
+  }
   void forward(Context &context, Tensors inputs, Tensors outputs) {
     fill(inputs, outputs);
     tdm_context *held = context.get();

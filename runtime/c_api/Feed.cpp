@@ -288,16 +288,20 @@ tdm_status tdm_train(tdm_model *model, const char *program,
     if (Status status = checkList(outputs, output_count, "output"); !status)
       return status;
     std::vector<Destination> wanted;
-    for (size_t i = 0; i < output_count; ++i)
+    std::vector<tdm_tensor *> handles;
+    for (size_t i = 0; i < output_count; ++i) {
       wanted.push_back({outputs[i].name, &outputs[i].tensor->tensor});
+      handles.push_back(outputs[i].tensor);
+    }
     std::string name = program ? program : "step";
     Feeder feeder(model->model, known);
     Status status = feeder.prepare(name);
     if (status)
       status = feeder.run(name, wanted, done);
     // What a program makes has no history of a graph.
-    for (size_t i = 0; status && i < output_count; ++i)
-      outputs[i].tensor->edge = {};
+    for (tdm_tensor *handle : handles)
+      if (status)
+        handle->edge = {};
     return status;
   });
   if (steps)

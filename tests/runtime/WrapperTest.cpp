@@ -49,6 +49,23 @@ int main(int argc, char **argv) {
         !copy.setRequiresGrad().requiresGrad() || !copy.isLeaf() ||
         !loss.requiresGrad() || loss.isLeaf())
       return 1;
+    // Two steps on what a callback gives.
+    tdm_feed feed = TDM_FEED_INIT;
+    feed.user = xs.data();
+    feed.steps = 2;
+    feed.next = [](void *user, int64_t, const tdm_argument *inputs,
+                   size_t count, int *) -> tdm_status {
+      const auto *numbers = static_cast<const float *>(user);
+      for (size_t i = 0; i < count; ++i) {
+        auto *to = static_cast<float *>(tdm_tensor_data(inputs[i].tensor));
+        for (int64_t k = tdm_tensor_elements(inputs[i].tensor); k-- > 0;)
+          to[k] = numbers[k];
+      }
+      return TDM_OK;
+    };
+    if (model.train(feed, {{"loss", loss}}) != 2 ||
+        !(*loss.data<float>() > 1e-3f))
+      return 1;
     model.step({{"x", y}}, {});
   } catch (const tdm::Error &error) {
     // The last step is wrong in three ways, and says so.
