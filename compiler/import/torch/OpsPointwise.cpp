@@ -96,12 +96,16 @@ static LogicalResult roundTo(Node &node) {
     return node.result(x);
   if (decimals == 0 || node.op() != "round")
     return node.result(node.make(node.op(), x.value));
+  // f16 holds no 100 times what it holds.
+  Type element = elementOf(x), f32 = node.builder().getF32Type();
+  x = x.cast(element.getIntOrFloatBitWidth() < 32 ? f32 : element);
   double factor = std::pow(10.0, static_cast<double>(std::abs(decimals)));
   Expr scaled = decimals > 0 ? x * factor : x / factor;
   Expr rounded = node.make("round", scaled.value);
   if (!rounded)
     return failure();
-  return node.result(decimals > 0 ? rounded / factor : rounded * factor);
+  rounded = decimals > 0 ? rounded / factor : rounded * factor;
+  return node.result(rounded.cast(element));
 }
 
 static LogicalResult geluOp(Node &node) {
