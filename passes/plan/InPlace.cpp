@@ -121,8 +121,14 @@ SmallVector<InPlacePair, 4> InPlaceSearch::find() {
     first += part.size();
     if (!hasCandidate(begin, part.size()))
       continue;
+    // Sums of an anchor's elements: these elements, nowhere stored.
+    SmallVector<Value> made(part);
+    if (!anchors.empty())
+      for (Value &value : made)
+        if (Value summed = summedInTiles(value))
+          value = summed;
     auto nest = findLoopNest(
-        part,
+        made,
         [&](Operation *op) {
           return op->getBlock() == &body && !llvm::is_contained(anchors, op);
         },

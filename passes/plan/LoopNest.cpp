@@ -429,6 +429,17 @@ Value tandem::withoutRowPadding(Value yielded) {
   return op && isRowPadding(op) && isForCuda(op) ? op->getOperand(0) : yielded;
 }
 
+Value tandem::summedInTiles(Value sum) {
+  auto op = sum.getDefiningOp<ReduceSumOp>();
+  if (!op || !isForCuda(op))
+    return {};
+  RankedTensorType type = typeOf(op->getOperand(0));
+  bool isSum = type.getRank() == 3 && type.getElementType().isF32() &&
+               type.getDimSize(1) == kRowsOfTileSum &&
+               op.getDims() == ArrayRef<int64_t>{1};
+  return isSum ? op->getOperand(0) : Value();
+}
+
 SmallVector<SmallVector<Value>> tandem::partsOf(KernelOp kernel) {
   OperandRange results =
       kernel.getBody().front().getTerminator()->getOperands();

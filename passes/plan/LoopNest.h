@@ -92,6 +92,12 @@ std::optional<LoopNest> findLoopNest(KernelOp kernel);
 /// stored in longer rows.
 mlir::Value withoutRowPadding(mlir::Value yielded);
 
+/// The rows that a product for CUDA adds up of its tile, and what it adds up
+/// for such a sum of a bias' gradient: [parts, rows, columns]. Null if `sum` is
+/// another value.
+constexpr int64_t kRowsOfTileSum = 64;
+mlir::Value summedInTiles(mlir::Value sum);
+
 /// The results of each part of a kernel; all in one where it has no parts.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>> partsOf(KernelOp kernel);
 /// The nests of a kernel's parts. Nothing if a part cannot be loops.

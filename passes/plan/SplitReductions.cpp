@@ -1,9 +1,11 @@
 //===- SplitReductions.cpp - reductions that lower badly, made better -----===//
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/LoopNest.h"
 #include "passes/target/Target.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_SPLITREDUCTIONS
@@ -225,6 +227,31 @@ static Value byItems(OpBuilder &b, ReductionOpInterface op,
   return inParts(b, op, *rows, parts);
 }
 
+/// The sum over rows of what a product for CUDA makes element by element, in
+/// parts of the rows that it adds up itself (LoopNest.h). Null if `op` is
+/// another.
+static Value byTiles(OpBuilder &b, ReductionOpInterface op) {
+  constexpr int64_t largestTile = 256;
+  constexpr size_t mostValues = 256;
+  std::optional<Rows> rows = rowsOf(op);
+  if (!rows || !isa<ReduceSumOp>(op) || rows->count % largestTile != 0 ||
+      rows->width % largestTile != 0)
+    return {};
+  llvm::SmallSetVector<Value, 32> work;
+  work.insert(op->getOperand(0));
+  for (size_t i = 0; i < work.size() && i < mostValues; ++i) {
+    Operation *made = work[i].getDefiningOp();
+    auto view = dyn_cast_or_null<ViewOpInterface>(made);
+    if (auto product = dyn_cast_or_null<MatmulOp>(made);
+        product && typeOf(work[i]).getElementTypeBitWidth() == 16 &&
+        typeOf(work[i]).getShape() == ArrayRef{rows->count, rows->width})
+      return inParts(b, op, *rows, rows->count / kRowsOfTileSum);
+    if (isa_and_nonnull<PointwiseOpInterface>(made) || (view && view.isFree()))
+      work.insert_range(made->getOperands());
+  }
+  return {};
+}
+
 /// The reduction of everything, by rows first: loops over rows may make it
 /// beside other things. Null if `op` is another, or small.
 static Value rowByRow(OpBuilder &b, ReductionOpInterface op) {
@@ -261,8 +288,11 @@ unsigned tandem::splitReductions(func::FuncOp func) {
       if (!parted)
         parted = byRows(b, op);
     }
-    if (limits.itemsOfRows > 0)
-      parted = byItems(b, op, limits);
+    if (limits.itemsOfRows > 0) {
+      parted = byTiles(b, op);
+      if (!parted)
+        parted = byItems(b, op, limits);
+    }
     if (!parted)
       parted = inTwoSteps(b, op, limits);
     if (parted) {

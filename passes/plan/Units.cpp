@@ -402,6 +402,11 @@ bool Units::isKernel(unsigned unit, bool beside) const {
   if (values.empty() || storesReordered(unit))
     return true;
   Operation *anchor = anchors[unit];
+  DenseSet<Value> sums; // what a product adds up follows it
+  if (isa_and_nonnull<MatmulOp>(anchor))
+    for (Value &value : values)
+      if (Value summed = summedInTiles(value))
+        sums.insert(value = summed);
   auto nest = findLoopNest(
       values, [&](Operation *op) { return op != anchor && isInside(op, unit); },
       context);
@@ -429,7 +434,7 @@ bool Units::isKernel(unsigned unit, bool beside) const {
   };
   AffineExpr own;
   for (const LoopNest::Root &root : nest->roots) {
-    if (!follows(root.value) && !beside)
+    if (!follows(root.value) && (!beside || sums.contains(root.value)))
       return false;
     auto rootType = cast<RankedTensorType>(root.value.getType());
     if (rootType.getNumElements() != type.getNumElements())

@@ -191,3 +191,24 @@ module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
     return %y, %z : tensor<64x64xf32>, tensor<64x64xf32>
   }
 }
+
+// -----
+
+// A product adds up rows of its tiles where a bias' gradient follows from what
+// it stores. (A kernel of its own read that again.)
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.kernel {{.*}}(%arg0, %arg1) {
+// CHECK-DAG: tandem.matmul
+// CHECK-DAG: tandem.reduce_sum
+// CHECK: tandem.yield %{{[0-9]+}}, %{{[0-9]+}} : tensor<256x256xbf16>, tensor<4x256xf32>
+// CHECK-NOT: tandem.kernel
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<256x64xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x256xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xbf16> {tandem.role = #tandem.role<output "y">}, tensor<4x256xf32> {tandem.role = #tandem.role<output "s">}) {
+    %y = tandem.matmul %x, %w : tensor<256x64xbf16>, tensor<64x256xbf16> -> tensor<256x256xbf16>
+    %f = tandem.cast %y : tensor<256x256xbf16> to tensor<256x256xf32>
+    %r = tandem.reshape %f to [4, 64, 256] : tensor<256x256xf32> -> tensor<4x64x256xf32>
+    %s = tandem.reduce_sum %r over [1] : tensor<4x64x256xf32> -> tensor<4x256xf32>
+    return %y, %s : tensor<256x256xbf16>, tensor<4x256xf32>
+  }
+}

@@ -37,3 +37,21 @@ module @blocks attributes {tandem.target = #tandem.target<cuda {arch = "sm_80"}>
     return %p, %q, %r, %s : tensor<768xbf16>, tensor<3072xf32>, tensor<768xf32>, tensor<64xf32>
   }
 }
+
+// -----
+
+// What a product makes is added in parts of 64 rows, which it can add itself
+// where it stores whole tiles.
+// CHECK-LABEL: module @tiles
+// CHECK: tandem.reduce_sum {{.*}} over [1] : tensor<64x64x3072xf32> -> tensor<64x3072xf32>
+// CHECK: tandem.reduce_sum {{.*}} over [0] : tensor<64x3072xf32> -> tensor<3072xf32>
+// CHECK: return
+module @tiles attributes {tandem.target = #tandem.target<cuda {arch = "sm_80"}>} {
+  func.func @evaluate(%x: tensor<4096x64xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x3072xbf16> {tandem.role = #tandem.role<input "w">}) -> (tensor<3072xbf16> {tandem.role = #tandem.role<output "s">}) {
+    %y = tandem.matmul %x, %w : tensor<4096x64xbf16>, tensor<64x3072xbf16> -> tensor<4096x3072xbf16>
+    %r = tandem.relu %y : tensor<4096x3072xbf16>
+    %v = tandem.reshape %r to [4, 1024, 3072] : tensor<4096x3072xbf16> -> tensor<4x1024x3072xbf16>
+    %s = tandem.reduce_sum %v over [0, 1] : tensor<4x1024x3072xbf16> -> tensor<3072xbf16>
+    return %s : tensor<3072xbf16>
+  }
+}

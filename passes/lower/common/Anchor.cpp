@@ -120,9 +120,12 @@ static OperandRange storedBy(KernelOp kernel) {
   return kernel.getBody().front().getTerminator()->getOperands();
 }
 
-/// What the kernel's results are computed as.
+/// What the kernel's results are computed as, element by element.
 static SmallVector<Value> yieldedBy(KernelOp kernel) {
-  return llvm::map_to_vector(storedBy(kernel), withoutRowPadding);
+  return llvm::map_to_vector(storedBy(kernel), [](Value stored) {
+    Value summed = summedInTiles(stored);
+    return summed ? summed : withoutRowPadding(stored);
+  });
 }
 
 void AnchorKernel::traceOutputs() {
@@ -309,9 +312,18 @@ void AnchorKernel::store(ArrayRef<unsigned> outputs) {
     put(i, scalar);
 }
 
-void AnchorKernel::finishTogether(ArrayRef<Element> together) {
+SmallVector<unsigned> AnchorKernel::tileSums() const {
+  SmallVector<unsigned> sums;
+  for (auto [i, stored] : llvm::enumerate(storedBy(kernel)))
+    if (summedInTiles(stored))
+      sums.push_back(i);
+  return sums;
+}
+
+SmallVector<Value> AnchorKernel::finishTogether(ArrayRef<Element> together) {
   if (!problem.empty())
-    return;
+    return {};
+  SmallVector<unsigned> sums = tileSums();
   auto outputs = llvm::to_vector(llvm::seq<unsigned>(0, body.outputs.size()));
   ArrayRef<int64_t> sizes = typeOf(anchor->getResult(0)).getShape();
   SmallVector<SmallVector<Value>> scalars;
@@ -321,11 +333,17 @@ void AnchorKernel::finishTogether(ArrayRef<Element> together) {
     scalars.push_back(compute(outputs));
   }
   // Neighbours of one output side by side: they are stored as vectors.
+  SmallVector<Value> addends;
   for (unsigned output : outputs)
     for (auto [element, scalar] : llvm::zip_equal(together, scalars)) {
+      if (llvm::is_contained(sums, output)) {
+        addends.push_back(scalar[output]);
+        continue;
+      }
       elements.enter(element.index, sizes);
       put(output, scalar[output]);
     }
+  return addends;
 }
 
 void AnchorKernel::finish(ValueRange index, ValueRange values) {

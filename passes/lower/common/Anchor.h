@@ -76,8 +76,12 @@ public:
     mlir::Value value;
   };
   /// `finish` of several elements: whatever is read for one of them is read
-  /// before anything is stored.
-  void finishTogether(llvm::ArrayRef<Element> together);
+  /// before anything is stored. Outputs that are sums over rows of a tile are
+  /// not stored: of each element, what it adds to each of them is returned.
+  llvm::SmallVector<mlir::Value>
+  finishTogether(llvm::ArrayRef<Element> together);
+  /// The outputs that are such sums (summedInTiles).
+  llvm::SmallVector<unsigned> tileSums() const;
   /// Whether all that follows from the anchor's elements has their indices.
   bool keepsIndices() const;
   /// The inputs of which what follows from an element of the anchor's one

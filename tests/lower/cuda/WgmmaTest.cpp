@@ -5,6 +5,7 @@
 // their tensors.
 //
 //===----------------------------------------------------------------------===//
+#include "tests/lower/anchor/MethodRows.h"
 #include "tests/lower/cuda/CudaCheck.h"
 
 #include "compiler/emit/Assemble.h"
@@ -190,6 +191,28 @@ TEST(Wgmma, Epilogue) {
               p.y()),
       {72, 0, 1.0 / 64}, 8, hopper);
   EXPECT_NE(ptx.find("wgmma"), std::string::npos);
+}
+
+/// Sums over 64 rows of a tile, of what is stored beside them; by warpgroups
+/// and by warps.
+TEST(Wgmma, TileSums) {
+  Product p{256, 256, 72, false, true};
+  std::string f32 = tensor({256, 256}, "f32"),
+              parts = tensor({4, 64, 256}, "f32"),
+              sums = tensor({4, 256}, "f32");
+  std::string text = kernelModule(
+      {p.lhs(), p.rhs(), p.y()}, {p.y(), sums},
+      p.op("m") + "%t = tandem.mul %m, %2 : " + p.y() +
+          "\n%c = tandem.cast %t : " + p.y() + " to " + f32 +
+          "\n%r = tandem.reshape %c to [4, 64, 256] : " + f32 + " -> " + parts +
+          "\n%s = tandem.reduce_sum %r over [1] : " + parts + " -> " + sums +
+          "\ntandem.yield %t, %s : " + p.y() + ", " + sums);
+  for (const char *method : {"wgmma", "mma"}) {
+    std::string ptx =
+        checkCuda(byMethod(text, method), {72 * 64, 0, 1.0 / 64}, 8, hopper);
+    EXPECT_EQ(ptx.find("wgmma") != std::string::npos,
+              method == std::string("wgmma"));
+  }
 }
 
 /// A factor that is computed, and rows that are no multiples of 16 bytes, are

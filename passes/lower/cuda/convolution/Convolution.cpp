@@ -60,7 +60,7 @@ void lower::cuda::withConvolution(AnchorKernel &kernel, ThreadCode &code,
                                   code.add(column, element.j)),
                           element.sum});
     }
-    kernel.finishTogether(together);
+    return kernel.finishTogether(together);
   };
   ProductKernel product{kernel.kernel, code, gemm};
   ask(product);

@@ -3,6 +3,7 @@
 #include "passes/lower/cuda/products/GemmCopy.h"
 #include "passes/lower/cuda/products/GemmTile.h"
 #include "passes/lower/cuda/products/GemmWgmma.h"
+#include "passes/plan/LoopNest.h"
 
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
@@ -34,6 +35,9 @@ private:
   void store(ValueRange sums);
   void storeWhole(Value result);
   void storeInside(Value result);
+  /// Stores it part by part of kRowsOfTileSum rows, and the sums of each part.
+  void storeAndSum(Value result);
+  void storeSums(Value result, Value part, ValueRange sums);
   /// Neighbours that a thread stores: a piece of 16 bytes, or one.
   int64_t storeWidth() const;
   /// Where a piece of the tile is in C, and in shared memory.
@@ -293,6 +297,8 @@ void GemmEmitter::store(ValueRange sums) {
   tile->spill(sums, result, tilePitch);
   code.barrier();
   bool isWhole = gemm.M % schedule.blockM == 0 && gemm.N % schedule.blockN == 0;
+  if (!gemm.sums.empty())
+    return storeAndSum(result);
   bool hasWhole = gemm.M >= schedule.blockM && gemm.N >= schedule.blockN;
   if (isWhole)
     storeWhole(result);
@@ -358,6 +364,70 @@ void GemmEmitter::storeWhole(Value result) {
           append(storedAt(code.add(piece, i * threads)), result, elements);
         gemm.finish(elements);
       });
+}
+
+void GemmEmitter::storeAndSum(Value result) {
+  OpBuilder &builder = code.b;
+  // A thread has the same columns of all its pieces.
+  int64_t threads = schedule.threads(), width = storeWidth();
+  int64_t pieces = kRowsOfTileSum * schedule.blockN / width;
+  int64_t together = piecesTogether(gemm, schedule);
+  while (pieces % (threads * together) != 0 && together > 1)
+    together /= 2;
+  size_t sumsOfThread = gemm.sums.size() * width;
+  for (int64_t p = 0; p < schedule.blockM / kRowsOfTileSum; ++p) {
+    Values sums(sumsOfThread, code.number(gemm.type, 0));
+    sums = code.loop(
+        code.add(code.thread(), p * pieces), code.index((p + 1) * pieces),
+        threads * together, sums, [&](Value piece, ValueRange carried) {
+          SmallVector<GemmElement> elements;
+          for (int64_t i = 0; i < together; ++i)
+            append(storedAt(code.add(piece, i * threads)), result, elements);
+          Values addends = gemm.finish(elements), next(carried);
+          for (auto [i, addend] : llvm::enumerate(addends)) {
+            Value &sum = next[i / elements.size() * width + i % width];
+            sum = arith::AddFOp::create(builder, code.loc, sum, addend);
+          }
+          return next;
+        });
+    storeSums(result, code.index(p * kRowsOfTileSum), sums);
+  }
+}
+
+/// Adds what the threads with the same columns have, in their order, through
+/// the rows of the tile that have been stored.
+void GemmEmitter::storeSums(Value result, Value part, ValueRange sums) {
+  OpBuilder &builder = code.b;
+  int64_t threads = schedule.threads(), width = storeWidth();
+  int64_t perRow = schedule.blockN / width, sharers = threads / perRow;
+  Value sharer = code.div(code.thread(), perRow);
+  Value first = code.mul(code.rem(code.thread(), perRow), width);
+  auto at = [&](Value row, Value column) {
+    return code.add(code.mul(code.add(part, row), tilePitch), column);
+  };
+  for (auto [s, memory] : llvm::enumerate(gemm.sums)) {
+    code.barrier(); // the rows were read, or the sums before these
+    for (int64_t j = 0; j < width; ++j)
+      memref::StoreOp::create(builder, code.loc, sums[s * width + j], result,
+                              at(sharer, code.add(first, j)));
+    code.barrier();
+    code.loop(code.thread(), code.index(schedule.blockN), threads,
+              [&, memory = memory](Value column) {
+                Value total;
+                for (int64_t i = 0; i < sharers; ++i) {
+                  Value x = memref::LoadOp::create(builder, code.loc, result,
+                                                   at(code.index(i), column));
+                  total =
+                      total ? arith::AddFOp::create(builder, code.loc, total, x)
+                                  .getResult()
+                            : x;
+                }
+                Value row = code.div(code.add(m, part), kRowsOfTileSum);
+                memref::StoreOp::create(
+                    builder, code.loc, total, memory,
+                    code.add(code.add(code.mul(row, gemm.N), n), column));
+              });
+  }
 }
 
 void GemmEmitter::storeInside(Value result) {

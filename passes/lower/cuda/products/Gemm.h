@@ -85,8 +85,13 @@ struct Gemm {
   /// The code of a block begins, which makes a tile of this batch.
   std::function<void(mlir::Value batch)> enter;
   /// Finishes and stores elements, whose j are below `neighbours`; what it
-  /// reads for one of them it reads before it stores.
-  std::function<void(llvm::ArrayRef<GemmElement>)> finish;
+  /// reads for one of them it reads before it stores. Returns, for each of
+  /// `sums`, what each element adds.
+  std::function<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<GemmElement>)>
+      finish;
+  /// Memory of rank 1 for sums over each kRowsOfTileSum rows, a row of N each.
+  /// There is one batch then, and tiles are whole.
+  llvm::SmallVector<mlir::Value> sums;
   /// So many elements of a row, aligned to as many, are stored side by side.
   int64_t neighbours = 1;
 };

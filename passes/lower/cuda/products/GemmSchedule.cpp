@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cuda/products/GemmWgmma.h"
+#include "passes/plan/LoopNest.h"
 #include "passes/target/CudaModel.h"
 
 #include <cmath>
@@ -209,6 +210,13 @@ static bool hasNumbers(const GemmSchedule &s, const ScheduleOverride &asked) {
   });
 }
 
+/// Whether tiles have whole parts for sums, and each thread columns of its own.
+static bool fitsSums(const Gemm &gemm, const GemmSchedule &s) {
+  int64_t piecesOfRow = s.blockN * elementBytes(gemm.element) / 16;
+  return gemm.sums.empty() ||
+         (s.blockM % kRowsOfTileSum == 0 && s.threads() % piecesOfRow == 0);
+}
+
 std::optional<TimedSchedule>
 lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
                           GemmSchedule::Kind kind,
@@ -236,7 +244,7 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
       if (sharedBytes(gemm, s) > target.sharedBytes() ||
           (s.kind != GemmSchedule::Wgmma && piecesHeld(gemm, s) > 24))
         continue;
-      if (!hasNumbers(s, asked))
+      if (!hasNumbers(s, asked) || !fitsSums(gemm, s))
         continue;
       double seconds =
           1e-9 * estimate(gemm, target, s, family.products * c.rate);

@@ -94,8 +94,14 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
       together.push_back(
           {llvm::to_vector(ArrayRef(at).take_front(rank)), element.sum});
     }
-    kernel.finishTogether(together);
+    return kernel.finishTogether(together);
   };
+  for (unsigned output : kernel.tileSums()) {
+    Value memory = kernel.body.outputs[output];
+    OpBuilder::InsertionGuard guard(code.b);
+    code.b.setInsertionPointAfterValue(memory);
+    gemm.sums.push_back(flatten(code.b, code.loc, memory));
+  }
   ProductKernel product{kernel.kernel, code, gemm};
   ask(product);
 }
