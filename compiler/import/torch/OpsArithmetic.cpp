@@ -6,6 +6,7 @@
 #include "compiler/import/torch/Node.h"
 #include "ir/Ops.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -170,6 +171,27 @@ static LogicalResult clampBetween(Node &node, Type narrow) {
       tandem::select(compare(P::ne, fixed, fixed), x + fixed, y));
 }
 
+/// The bound `name` of `x`: of a number that its integers do not hold, the
+/// nearest one that they do.
+static Expr boundOf(Node &node, StringRef name, const Expr &x) {
+  Type narrow = elementOf(x);
+  if (node.isTensor(name))
+    return node.cast(node.value(name), narrow);
+  auto integers = dyn_cast<IntegerType>(narrow);
+  if (!integers || integers.getWidth() == 1)
+    return node.scalar(name, narrow);
+  int64_t bound = node.integer(name, 0);
+  unsigned width = integers.getWidth();
+  if (integers.isUnsigned() && bound < 0)
+    return x.like(0.0);
+  if (width == 64)
+    return node.scalar(name, narrow);
+  int64_t most =
+      (int64_t(1) << (integers.isUnsigned() ? width : width - 1)) - 1;
+  int64_t least = integers.isUnsigned() ? 0 : -most - 1;
+  return x.like(static_cast<double>(std::clamp(bound, least, most)));
+}
+
 /// Between numbers the gradient passes inside of them; of tensors that are
 /// equal, as of the larger of two, each gets a half.
 static LogicalResult clamp(Node &node) {
@@ -187,9 +209,7 @@ static LogicalResult clamp(Node &node) {
   SmallVector<Value> bounds;
   Expr isInside;
   for (StringRef name : {"min", "max"}) {
-    Expr bound = !node.has(name)       ? Expr()
-                 : node.isTensor(name) ? node.cast(node.value(name), narrow)
-                                       : node.scalar(name, narrow);
+    Expr bound = node.has(name) ? boundOf(node, name, x) : Expr();
     if (node.has(name) && !bound)
       return failure();
     if (bound && isFloat && node.isTensor(name)) {
