@@ -2,6 +2,7 @@
 #include "ir/reference/Generic.h"
 
 #include "ir/Ops.h"
+#include "ir/reference/Elements.h"
 #include "ir/reference/Rounding.h"
 
 #include "mlir/IR/AffineExpr.h"
@@ -275,31 +276,6 @@ void reference::evaluateReduction(ReductionOpInterface op, Inputs in,
   });
 }
 
-APInt reference::bitsOf(Type element, double number) {
-  if (auto type = dyn_cast<FloatType>(element)) {
-    APFloat value(number);
-    bool lost;
-    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                  &lost);
-    return value.bitcastToAPInt();
-  }
-  unsigned bits = element.getIntOrFloatBitWidth();
-  if (bits == 64 && number == (isUnsignedType(element) ? 0x1p64 : 0x1p63))
-    return isUnsignedType(element) ? APInt::getMaxValue(64)
-                                   : APInt::getSignedMaxValue(64);
-  return APInt(bits, reference::bitsOfInteger(number),
-               /*isSigned=*/false, /*implicitTrunc=*/true);
-}
-
 double reference::bitcastElement(Type from, Type to, double number) {
-  if (from == to)
-    return number;
-  APInt bits = bitsOf(from, number);
-  auto type = dyn_cast<FloatType>(to);
-  if (!type)
-    return numberOf(to, bits);
-  APFloat value(type.getFloatSemantics(), bits);
-  bool lost;
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
-  return value.convertToDouble();
+  return from == to ? number : numberOfBits(to, bitsOf(from, number));
 }

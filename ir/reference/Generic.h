@@ -33,10 +33,6 @@ double product(mlir::Type type, double x, double y);
 /// The low 64 bits of the integer `number`, which may be negative.
 uint64_t bitsOfInteger(double number);
 
-/// The bits of `number`, an element of type `type`. The integer that was
-/// rounded up to 2^64, or 2^63 with a sign, is the largest.
-llvm::APInt bitsOf(mlir::Type type, double number);
-
 /// The number that the bits of `number`, an element of type `from`, are as an
 /// element of type `to`, which has the same width.
 double bitcastElement(mlir::Type from, mlir::Type to, double number);

@@ -1,5 +1,6 @@
 //===- Integers.cpp - what depends on the type of the numbers -------------===//
 #include "ir/reference/Integers.h"
+#include "ir/reference/Elements.h"
 #include "ir/reference/Generic.h"
 
 #include "mlir/IR/BuiltinTypes.h"

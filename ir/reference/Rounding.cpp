@@ -1,10 +1,27 @@
 //===- Rounding.cpp - what the reference rounds ---------------------------===//
 #include "ir/reference/Rounding.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 
 double reference::roundedTo(FloatType type, double number) {
+  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+  double size = std::abs(number);
+  double least = std::ldexp(1.0, APFloat::semanticsMinExponent(semantics));
+  double end = std::ldexp(1.0, APFloat::semanticsMaxExponent(semantics));
+  unsigned rest = 53 - APFloat::semanticsPrecision(semantics);
+  if (rest > 0 && size >= least && size < end) {
+    // Neither too small for all digits nor too large: what is below the last
+    // digit is rounded in the bits of the double.
+    auto bits = llvm::bit_cast<uint64_t>(number);
+    uint64_t half = uint64_t(1) << (rest - 1);
+    bits += half - 1 + (bits >> rest & 1);
+    return llvm::bit_cast<double>(bits & ~(2 * half - 1));
+  }
   APFloat value(number);
   bool lost;
   value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);

@@ -124,7 +124,7 @@ expect 2 '-o and --print-pipeline exclude each other|--print-pipeline and -o' \
 
 # A table of times: passes, and the steps of emission.
 expect 0 'FormKernels|tandem::.*FormKernels|form-kernels' "$tandem" compile \
-  "$model" -o b.tdm --time-passes
+  "$model" -o b.tdm --time-passes --kernel-cache=off
 for row in 'Execution time report' ' joint' ' emit' "LLVM's passes" \
   'machine code' ' link'; do
   grep -qF -- "$row" <<<"$out" || fail "no row '$row' in the times: $out"

@@ -4,8 +4,8 @@
 #include "compiler/Target.h"
 #include "compiler/emit/ObjectCode.h"
 #include "ir/Signature.h"
+#include "ir/reference/Elements.h"
 #include "ir/reference/Evaluator.h"
-#include "ir/reference/Generic.h"
 #include "passes/autodiff/Definedness.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/plan/FormKernels.h"
@@ -32,36 +32,9 @@ using namespace tandem::test;
 //===----------------------------------------------------------------------===//
 
 std::vector<char> test::encode(const reference::Array &array, Type element) {
-  int64_t bytes = elementBytes(element);
-  std::vector<char> data(array.size() * bytes);
-  for (int64_t i = 0; i < array.size(); ++i) {
-    uint64_t bits = reference::bitsOf(element, array[i]).getZExtValue();
-    std::memcpy(data.data() + i * bytes, &bits, bytes);
-  }
+  std::vector<char> data(array.size() * elementBytes(element));
+  reference::encode(array, element, data.data());
   return data;
-}
-
-reference::Array test::decode(const char *data, RankedTensorType type) {
-  reference::Array array(type);
-  Type element = type.getElementType();
-  int64_t bytes = elementBytes(element);
-  for (int64_t i = 0; i < array.size(); ++i) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, data + i * bytes, bytes);
-    if (auto floatType = dyn_cast<FloatType>(element)) {
-      APFloat value(floatType.getFloatSemantics(),
-                    APInt(floatType.getWidth(), bits));
-      bool lost;
-      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
-      array[i] = value.convertToDouble();
-    } else if (element.isInteger(1)) {
-      array[i] = static_cast<double>(bits);
-    } else {
-      array[i] =
-          numberOf(element, APInt(element.getIntOrFloatBitWidth(), bits));
-    }
-  }
-  return array;
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,7 +147,7 @@ Arrays Machine::randomArguments(const std::string &name, unsigned seed,
     }
     // Round to the type.
     auto bytes = encode(array, tensor.getElementType());
-    arguments.push_back(decode(bytes.data(), tensor));
+    arguments.push_back(reference::decode(bytes.data(), tensor));
   }
   return arguments;
 }
@@ -189,7 +162,8 @@ void Machine::round(const std::string &name, Arrays &results) {
   for (auto [array, type] :
        llvm::zip_equal(results, function(*original, name).getResultTypes())) {
     auto tensor = cast<RankedTensorType>(type);
-    array = decode(encode(array, tensor.getElementType()).data(), tensor);
+    array = reference::decode(encode(array, tensor.getElementType()).data(),
+                              tensor);
   }
 }
 
@@ -318,7 +292,7 @@ Arrays Machine::run(const std::string &name, const Arrays &arguments,
   }
   Arrays out;
   for (Value value : func.getBody().front().getTerminator()->getOperands())
-    out.push_back(decode(buffers.lookup(throughFreeViews(value)),
-                         cast<RankedTensorType>(value.getType())));
+    out.push_back(reference::decode(buffers.lookup(throughFreeViews(value)),
+                                    cast<RankedTensorType>(value.getType())));
   return out;
 }

@@ -28,9 +28,8 @@ namespace tandem::test {
 
 using Arrays = llvm::SmallVector<reference::Array>;
 
-/// The raw bytes of an array as elements of `type`, and back.
+/// The bytes of an array as elements of a type.
 std::vector<char> encode(const reference::Array &array, mlir::Type element);
-reference::Array decode(const char *bytes, mlir::RankedTensorType type);
 
 class Machine {
 public:

@@ -10,6 +10,7 @@
 #include "tests/lower/Check.h"
 
 #include "compiler/Compile.h"
+#include "ir/reference/Elements.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -223,7 +224,8 @@ Arrays argumentsFor(Machine &machine, const std::string &type) {
   auto func = machine.planned().lookupSymbol<func::FuncOp>("evaluate");
   for (auto [array, type] : llvm::zip_equal(arrays, func.getArgumentTypes())) {
     auto tensor = cast<RankedTensorType>(type);
-    array = decode(encode(array, tensor.getElementType()).data(), tensor);
+    array = reference::decode(encode(array, tensor.getElementType()).data(),
+                              tensor);
   }
   return arrays;
 }

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/passes/Passes.h"
+#include "ir/reference/Elements.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/pipelines/Pipelines.h"
 
@@ -51,47 +52,6 @@ bool KernelBuffer::guardIntact() const {
     if (start[bytes + i] != 0xCD)
       return false;
   return true;
-}
-
-void test::toElements(const std::vector<double> &from, Type type, void *to) {
-  auto *bytes = static_cast<uint8_t *>(to);
-  int64_t size = elementBytes(type);
-  for (size_t i = 0; i < from.size(); ++i) {
-    uint64_t bits;
-    if (auto floatType = dyn_cast<FloatType>(type)) {
-      llvm::APFloat value(from[i]);
-      bool inexact;
-      value.convert(floatType.getFloatSemantics(),
-                    llvm::APFloat::rmNearestTiesToEven, &inexact);
-      bits = value.bitcastToAPInt().getZExtValue();
-    } else {
-      bits = static_cast<uint64_t>(static_cast<int64_t>(from[i]));
-    }
-    std::memcpy(bytes + i * size, &bits, size);
-  }
-}
-
-std::vector<double> test::fromElements(const void *from, Type type,
-                                       int64_t count) {
-  auto *bytes = static_cast<const uint8_t *>(from);
-  int64_t size = elementBytes(type);
-  std::vector<double> result(count);
-  for (int64_t i = 0; i < count; ++i) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, bytes + i * size, size);
-    if (auto floatType = dyn_cast<FloatType>(type)) {
-      llvm::APFloat value(floatType.getFloatSemantics(),
-                          llvm::APInt(floatType.getWidth(), bits));
-      bool inexact;
-      value.convert(llvm::APFloat::IEEEdouble(),
-                    llvm::APFloat::rmNearestTiesToEven, &inexact);
-      result[i] = value.convertToDouble();
-    } else {
-      result[i] =
-          static_cast<double>(llvm::APInt(size * 8, bits).getSExtValue());
-    }
-  }
-  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,8 +183,8 @@ JitKernel::outputs(const std::vector<reference::Array> &inputs, int64_t piece,
   memory.reserve(inputTypes.size() + outputTypes.size());
   for (size_t i = 0; i < inputTypes.size(); ++i) {
     memory.emplace_back(byteSize(inputTypes[i]));
-    toElements(inputs[i].data, inputTypes[i].getElementType(),
-               memory.back().data());
+    reference::encode(inputs[i], inputTypes[i].getElementType(),
+                      memory.back().data());
   }
   for (RankedTensorType type : outputTypes)
     memory.emplace_back(byteSize(type));

@@ -48,11 +48,6 @@ private:
   int64_t bytes;
 };
 
-/// Writes doubles as elements of `type` (rounding), and reads them.
-void toElements(const std::vector<double> &from, mlir::Type type, void *to);
-std::vector<double> fromElements(const void *from, mlir::Type type,
-                                 int64_t count);
-
 class JitKernel {
 public:
   /// Parses a module with a function whose kernel this is. `vectorBits` of the

@@ -1,6 +1,8 @@
 //===- KernelCheck.cpp - compiled kernels against the reference -----------===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+#include "ir/reference/Elements.h"
+
 #include <cmath>
 #include <random>
 
@@ -62,9 +64,8 @@ static reference::Array randomArray(RankedTensorType type, std::mt19937 &random,
       x = x > 0;
   // As the kernel sees it.
   std::vector<uint8_t> bytes(byteSize(type));
-  toElements(array.data, element, bytes.data());
-  array.data = fromElements(bytes.data(), element, array.size());
-  return array;
+  reference::encode(array, element, bytes.data());
+  return reference::decode(bytes.data(), type);
 }
 
 std::vector<reference::Array>
@@ -82,7 +83,7 @@ void test::expectClose(const std::vector<std::vector<uint8_t>> &results,
                        Tolerance tolerance) {
   for (size_t r = 0; r < expected.size(); ++r) {
     Type element = types[r].getElementType();
-    auto actual = fromElements(results[r].data(), element, expected[r].size());
+    auto actual = reference::decode(results[r].data(), types[r]);
     double rounding = epsilonOf(element);
     // Sums are in f32 at least. Partial sums of n products of uniform numbers
     // are about sqrt(n) / 3, and n rounding errors of these add up at random.

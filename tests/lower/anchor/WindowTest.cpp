@@ -1,6 +1,8 @@
 //===- WindowTest.cpp - pooling on the cpu --------------------------------===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+#include "ir/reference/Elements.h"
+
 #include <cmath>
 
 using namespace tandem;
@@ -97,15 +99,13 @@ TEST(Window, MaxPoolOfSpecialNumbers) {
   std::vector<reference::Array> x(1, reference::Array({1, 1, 1, 10}));
   x[0].data = {1, 1, -infinity, -infinity, nan, 2, 3, nan, nan, nan};
   auto out = kernel.outputs(x, 1);
-  auto y =
-      fromElements(out[0].data(), kernel.outputTypes[0].getElementType(), 5);
-  auto index =
-      fromElements(out[1].data(), kernel.outputTypes[1].getElementType(), 5);
+  auto y = reference::decode(out[0].data(), kernel.outputTypes[0]);
+  auto index = reference::decode(out[1].data(), kernel.outputTypes[1]);
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[1], -infinity);
   for (int i : {2, 3, 4})
     EXPECT_TRUE(std::isnan(y[i])) << i;
-  EXPECT_EQ(index, (std::vector<double>{0, 2, 4, 7, 8}));
+  EXPECT_EQ(index.data, (std::vector<double>{0, 2, 4, 7, 8}));
 }
 
 TEST(Window, MaxPoolWithoutIndexAndWithView) {

@@ -1,6 +1,8 @@
 //===- WinogradTest.cpp - convolutions by fewer multiplications -----------===//
 #include "tests/lower/anchor/KernelCheck.h"
 
+#include "ir/reference/Elements.h"
+
 #include "passes/lower/cpu/convolution/Winograd.h"
 
 #include "mlir/Parser/Parser.h"
@@ -223,9 +225,7 @@ static double errorOf(const std::string &text) {
   auto inputs = randomInputs(kernel.inputTypes, 8);
   auto expected = kernel.expected(inputs);
   auto bytes = kernel.outputs(inputs, kernel.work);
-  auto actual =
-      fromElements(bytes[0].data(), kernel.outputTypes[0].getElementType(),
-                   expected[0].size());
+  auto actual = reference::decode(bytes[0].data(), kernel.outputTypes[0]);
   double errors = 0, numbers = 0;
   for (int64_t i = 0; i < expected[0].size(); ++i) {
     errors += std::pow(actual[i] - expected[0][i], 2);

@@ -3,6 +3,7 @@
 #include "tests/support/JitKernel.h"
 
 #include "compiler/Compile.h"
+#include "ir/reference/Elements.h"
 #include "ir/reference/Evaluator.h"
 #include "passes/pipelines/Pipelines.h"
 
@@ -72,7 +73,7 @@ CudaKernel::outputs(const std::vector<reference::Array> &inputs,
   memory.reserve(inputTypes.size() + outputTypes.size());
   for (auto [array, type] : llvm::zip_equal(inputs, inputTypes)) {
     memory.emplace_back(byteSize(type));
-    toElements(array.data, type.getElementType(), memory.back().data());
+    reference::encode(array, type.getElementType(), memory.back().data());
   }
   for (RankedTensorType type : outputTypes)
     memory.emplace_back(byteSize(type), 0xFF);

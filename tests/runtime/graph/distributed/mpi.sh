@@ -15,6 +15,11 @@ if [ "$(id -u)" -eq 0 ]; then options+=(--allow-run-as-root); fi
 # Between the processes of one machine, and nothing that waits by spinning.
 export OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# A folder of its own: launchers that share one remove each other's when they end,
+# and what killed ones left is there.
+session=$(mktemp -d)
+trap 'rm -rf "$session"' EXIT
+export OMPI_MCA_orte_tmpdir_base=$session
 code=0
 timeout --kill-after=5 "$seconds" mpirun "${options[@]}" "$@" || code=$?
 if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
