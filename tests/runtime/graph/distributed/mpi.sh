@@ -22,6 +22,13 @@ trap 'rm -rf "$session"' EXIT
 export OMPI_MCA_orte_tmpdir_base=$session
 code=0
 timeout --kill-after=5 "$seconds" mpirun "${options[@]}" "$@" || code=$?
+# It ends before those that it killed, which hold files and locks while the disk
+# has not written what they synced.
+for _ in $(seq 200); do
+  env -u OMPI_MCA_orte_tmpdir_base grep -qsz \
+    "^OMPI_MCA_orte_tmpdir_base=$session\$" /proc/[0-9]*/environ || break
+  sleep 0.1
+done
 if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
   echo "it was not over after $seconds s"
 fi
