@@ -314,19 +314,6 @@ static void fuseBesideProducts(Units &units) {
   }
 }
 
-/// Whether a product for CUDA is cut into whole tiles, and adds up rows of
-/// them.
-static bool makesTileSums(Operation *anchor) {
-  constexpr int64_t largestTile = 256;
-  auto product = dyn_cast_or_null<MatmulOp>(anchor);
-  if (!product || !isForCuda(product))
-    return false;
-  RankedTensorType type = product.getY().getType();
-  return type.getRank() == 2 && type.getElementTypeBitWidth() == 16 &&
-         type.getDimSize(0) % largestTile == 0 &&
-         type.getDimSize(1) % largestTile == 0;
-}
-
 /// A product takes the parts of sums over rows of what it makes, which nobody
 /// else reads on the way: the gradient of a bias in front of it.
 static void fuseTileSums(Units &units) {
@@ -334,15 +321,14 @@ static void fuseTileSums(Units &units) {
     Operation *anchor = units.anchor(unit);
     if (!makesTileSums(anchor))
       continue;
-    int64_t columns = cast<MatmulOp>(anchor).getY().getType().getDimSize(1);
     for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
       for (Operation *user : units.users(op)) {
         if (units.isRepeated(user) || user->getNumResults() != 1 ||
-            units.unit(user) == unit || units.ops(units.unit(user)).size() != 1)
+            units.unit(user) == unit ||
+            units.ops(units.unit(user)).size() != 1 ||
+            isForward(user) != isForward(anchor))
           continue;
-        Value summed = summedInTiles(user->getResult(0));
-        if (summed &&
-            cast<RankedTensorType>(summed.getType()).getDimSize(2) == columns)
+        if (summedInTiles(user->getResult(0), anchor))
           units.merge(unit, units.unit(user), /*beside=*/true);
       }
   }

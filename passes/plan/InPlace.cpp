@@ -125,7 +125,7 @@ SmallVector<InPlacePair, 4> InPlaceSearch::find() {
     SmallVector<Value> made(part);
     if (!anchors.empty())
       for (Value &value : made)
-        if (Value summed = summedInTiles(value))
+        if (Value summed = summedInTiles(value, anchors.front()))
           value = summed;
     auto nest = findLoopNest(
         made,

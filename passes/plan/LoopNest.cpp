@@ -429,13 +429,28 @@ Value tandem::withoutRowPadding(Value yielded) {
   return op && isRowPadding(op) && isForCuda(op) ? op->getOperand(0) : yielded;
 }
 
-Value tandem::summedInTiles(Value sum) {
+bool tandem::makesTileSums(Operation *anchor) {
+  constexpr int64_t largestTile = 256;
+  auto product = dyn_cast_or_null<MatmulOp>(anchor);
+  if (!product || !isForCuda(product))
+    return false;
+  RankedTensorType type = product.getY().getType();
+  return type.getRank() == 2 &&
+         (type.getElementType().isBF16() || type.getElementType().isF16()) &&
+         type.getDimSize(0) % largestTile == 0 &&
+         type.getDimSize(1) % largestTile == 0;
+}
+
+Value tandem::summedInTiles(Value sum, Operation *anchor) {
   auto op = sum.getDefiningOp<ReduceSumOp>();
-  if (!op || !isForCuda(op))
+  if (!op || !makesTileSums(anchor))
     return {};
   RankedTensorType type = typeOf(op->getOperand(0));
+  ArrayRef<int64_t> made = cast<MatmulOp>(anchor).getY().getType().getShape();
   bool isSum = type.getRank() == 3 && type.getElementType().isF32() &&
+               type.getDimSize(0) * kRowsOfTileSum == made[0] &&
                type.getDimSize(1) == kRowsOfTileSum &&
+               type.getDimSize(2) == made[1] &&
                op.getDims() == ArrayRef<int64_t>{1};
   return isSum ? op->getOperand(0) : Value();
 }

@@ -92,11 +92,15 @@ std::optional<LoopNest> findLoopNest(KernelOp kernel);
 /// stored in longer rows.
 mlir::Value withoutRowPadding(mlir::Value yielded);
 
-/// The rows that a product for CUDA adds up of its tile, and what it adds up
-/// for such a sum of a bias' gradient: [parts, rows, columns]. Null if `sum` is
-/// another value.
+/// The rows that a product for CUDA adds up of its tile, for the gradient of a
+/// bias.
 constexpr int64_t kRowsOfTileSum = 64;
-mlir::Value summedInTiles(mlir::Value sum);
+/// True if the anchor is a product that is cut into whole tiles, whatever they
+/// are, and adds up rows of them.
+bool makesTileSums(mlir::Operation *anchor);
+/// What such an anchor adds up for `sum`: [parts, kRowsOfTileSum, columns],
+/// with its own columns. Null if it is another, or `sum` another value.
+mlir::Value summedInTiles(mlir::Value sum, mlir::Operation *anchor);
 
 /// The results of each part of a kernel; all in one where it has no parts.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>> partsOf(KernelOp kernel);

@@ -231,19 +231,18 @@ static Value byItems(OpBuilder &b, ReductionOpInterface op,
 /// parts of the rows that it adds up itself (LoopNest.h). Null if `op` is
 /// another.
 static Value byTiles(OpBuilder &b, ReductionOpInterface op) {
-  constexpr int64_t largestTile = 256;
   constexpr size_t mostValues = 256;
+  constexpr int64_t mostParts = 1024; // which are added up by others
   std::optional<Rows> rows = rowsOf(op);
-  if (!rows || !isa<ReduceSumOp>(op) || rows->count % largestTile != 0 ||
-      rows->width % largestTile != 0)
+  if (!rows || !isa<ReduceSumOp>(op) ||
+      rows->count > mostParts * kRowsOfTileSum)
     return {};
   llvm::SmallSetVector<Value, 32> work;
   work.insert(op->getOperand(0));
   for (size_t i = 0; i < work.size() && i < mostValues; ++i) {
     Operation *made = work[i].getDefiningOp();
     auto view = dyn_cast_or_null<ViewOpInterface>(made);
-    if (auto product = dyn_cast_or_null<MatmulOp>(made);
-        product && typeOf(work[i]).getElementTypeBitWidth() == 16 &&
+    if (makesTileSums(made) &&
         typeOf(work[i]).getShape() == ArrayRef{rows->count, rows->width})
       return inParts(b, op, *rows, rows->count / kRowsOfTileSum);
     if (isa_and_nonnull<PointwiseOpInterface>(made) || (view && view.isFree()))

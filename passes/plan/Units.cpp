@@ -403,10 +403,9 @@ bool Units::isKernel(unsigned unit, bool beside) const {
     return true;
   Operation *anchor = anchors[unit];
   DenseSet<Value> sums; // what a product adds up follows it
-  if (isa_and_nonnull<MatmulOp>(anchor))
-    for (Value &value : values)
-      if (Value summed = summedInTiles(value))
-        sums.insert(value = summed);
+  for (Value &value : values)
+    if (Value summed = summedInTiles(value, anchor))
+      sums.insert(value = summed);
   auto nest = findLoopNest(
       values, [&](Operation *op) { return op != anchor && isInside(op, unit); },
       context);

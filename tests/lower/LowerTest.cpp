@@ -294,6 +294,28 @@ TEST(Rows, BatchStatisticsOverChannels) {
         {.kernels = 1});
 }
 
+/// 64 rows at a time behind a product: where these are no rows of its tiles, it
+/// does not add them up.
+TEST(Rows, SumsBehindProducts) {
+  check(program("x: tensor<128x64xf32>, w: tensor<64x10xf32>, z: "
+                "tensor<128x10xf32> -> tensor<2x10xf32>",
+                R"(
+    %y = tandem.matmul %x, %w : tensor<128x64xf32>, tensor<64x10xf32> -> tensor<128x10xf32>
+    %m = tandem.mul %y, %z : tensor<128x10xf32>
+    %r = tandem.reshape %m to [2, 64, 10] : tensor<128x10xf32> -> tensor<2x64x10xf32>
+    %s = tandem.reduce_sum %r over [1] : tensor<2x64x10xf32> -> tensor<2x10xf32>
+    return %s : tensor<2x10xf32>)"),
+        {.tolerance = 1e-4});
+  check(program("x: tensor<5x64x64xf32>, w: tensor<5x64x10xf32>, z: "
+                "tensor<5x64x10xf32> -> tensor<5x10xf32>",
+                R"(
+    %y = tandem.matmul %x, %w : tensor<5x64x64xf32>, tensor<5x64x10xf32> -> tensor<5x64x10xf32>
+    %m = tandem.mul %y, %z : tensor<5x64x10xf32>
+    %s = tandem.reduce_sum %m over [1] : tensor<5x64x10xf32> -> tensor<5x10xf32>
+    return %s : tensor<5x10xf32>)"),
+        {.tolerance = 1e-4});
+}
+
 TEST(Rows, IntegersAndNarrowTypes) {
   check(program("x: tensor<7x33xi32>, h: tensor<7x33xbf16> -> tensor<7xi32>, "
                 "tensor<7xi32>, tensor<7xbf16>, tensor<7xbf16>",

@@ -212,3 +212,60 @@ module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
     return %y, %s : tensor<256x256xbf16>, tensor<4x256xf32>
   }
 }
+
+// -----
+
+// Of another type, of a batch, and of other columns than its own it adds up
+// nothing: these are no rows of its tiles.
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.matmul
+// CHECK-NOT: tandem.reduce_sum
+// CHECK: tandem.kernel
+// CHECK: tandem.reduce_sum
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<256x64xf32> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x256xf32> {tandem.role = #tandem.role<input "w">}, %z: tensor<256x256xf32> {tandem.role = #tandem.role<input "z">}) -> (tensor<4x256xf32> {tandem.role = #tandem.role<output "s">}) {
+    %y = tandem.matmul %x, %w : tensor<256x64xf32>, tensor<64x256xf32> -> tensor<256x256xf32>
+    %m = tandem.mul %y, %z : tensor<256x256xf32>
+    %r = tandem.reshape %m to [4, 64, 256] : tensor<256x256xf32> -> tensor<4x64x256xf32>
+    %s = tandem.reduce_sum %r over [1] : tensor<4x64x256xf32> -> tensor<4x256xf32>
+    return %s : tensor<4x256xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.matmul
+// CHECK-NOT: tandem.reduce_sum
+// CHECK: tandem.kernel
+// CHECK: tandem.reduce_sum
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<4x64x64xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<4x64x256xbf16> {tandem.role = #tandem.role<input "w">}, %z: tensor<4x64x256xbf16> {tandem.role = #tandem.role<input "z">}) -> (tensor<4x256xf32> {tandem.role = #tandem.role<output "s">}) {
+    %y = tandem.matmul %x, %w : tensor<4x64x64xbf16>, tensor<4x64x256xbf16> -> tensor<4x64x256xbf16>
+    %m = tandem.mul %y, %z : tensor<4x64x256xbf16>
+    %r = tandem.cast %m : tensor<4x64x256xbf16> to tensor<4x64x256xf32>
+    %s = tandem.reduce_sum %r over [1] : tensor<4x64x256xf32> -> tensor<4x256xf32>
+    return %s : tensor<4x256xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func.func @evaluate
+// CHECK: tandem.matmul
+// CHECK-NOT: tandem.reduce_sum
+// CHECK: tandem.kernel
+// CHECK: tandem.reduce_sum
+// CHECK: return
+module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
+  func.func @evaluate(%x: tensor<256x64xbf16> {tandem.role = #tandem.role<input "x">}, %w: tensor<64x512xbf16> {tandem.role = #tandem.role<input "w">}, %z: tensor<256x512xbf16> {tandem.role = #tandem.role<input "z">}) -> (tensor<8x256xf32> {tandem.role = #tandem.role<output "s">}) {
+    %y = tandem.matmul %x, %w : tensor<256x64xbf16>, tensor<64x512xbf16> -> tensor<256x512xbf16>
+    %m = tandem.mul %y, %z : tensor<256x512xbf16>
+    %f = tandem.cast %m : tensor<256x512xbf16> to tensor<256x512xf32>
+    %r = tandem.reshape %f to [8, 64, 256] : tensor<256x512xf32> -> tensor<8x64x256xf32>
+    %s = tandem.reduce_sum %r over [1] : tensor<8x64x256xf32> -> tensor<8x256xf32>
+    return %s : tensor<8x256xf32>
+  }
+}

@@ -120,10 +120,11 @@ static OperandRange storedBy(KernelOp kernel) {
   return kernel.getBody().front().getTerminator()->getOperands();
 }
 
-/// What the kernel's results are computed as, element by element.
-static SmallVector<Value> yieldedBy(KernelOp kernel) {
-  return llvm::map_to_vector(storedBy(kernel), [](Value stored) {
-    Value summed = summedInTiles(stored);
+/// What the results of a kernel around `anchor` are computed as, element by
+/// element.
+static SmallVector<Value> yieldedBy(KernelOp kernel, Operation *anchor) {
+  return llvm::map_to_vector(storedBy(kernel), [&](Value stored) {
+    Value summed = summedInTiles(stored, anchor);
     return summed ? summed : withoutRowPadding(stored);
   });
 }
@@ -168,7 +169,7 @@ void AnchorKernel::traceOutputs() {
     if (&op != anchor && &op != companion && op.getNumResults() == 1 &&
         !sources.count(op.getResult(0)))
       traceForward(op);
-  for (Value yielded : yieldedBy(kernel))
+  for (Value yielded : yieldedBy(kernel, anchor))
     if (!sources.count(yielded) && !traceByPosition(yielded))
       problem = "a result is no reordering of the anchor's";
 }
@@ -234,7 +235,7 @@ bool AnchorKernel::traceByPosition(Value yielded) {
 }
 
 bool AnchorKernel::isWanted(unsigned result) const {
-  return llvm::any_of(yieldedBy(kernel), [&](Value tensor) {
+  return llvm::any_of(yieldedBy(kernel, anchor), [&](Value tensor) {
     return sources.lookup(tensor).result == result;
   });
 }
@@ -248,7 +249,7 @@ std::optional<Operand> AnchorKernel::directOutput(Type type,
   if (!problem.empty())
     return std::nullopt;
   for (auto [yielded, output] :
-       llvm::zip_equal(yieldedBy(kernel), body.outputs)) {
+       llvm::zip_equal(yieldedBy(kernel, anchor), body.outputs)) {
     if (sources.lookup(yielded).result != result)
       continue;
     if (tensor)
@@ -290,7 +291,7 @@ SmallVector<AffineExpr> AnchorKernel::currentIndex(const Source &source) const {
 }
 
 SmallVector<Value> AnchorKernel::compute(ArrayRef<unsigned> outputs) {
-  SmallVector<Value> yielded = yieldedBy(kernel), scalars;
+  SmallVector<Value> yielded = yieldedBy(kernel, anchor), scalars;
   for (unsigned i : outputs)
     scalars.push_back(
         elements.at(code.b, yielded[i], currentIndex(sources[yielded[i]])));
@@ -315,7 +316,7 @@ void AnchorKernel::store(ArrayRef<unsigned> outputs) {
 SmallVector<unsigned> AnchorKernel::tileSums() const {
   SmallVector<unsigned> sums;
   for (auto [i, stored] : llvm::enumerate(storedBy(kernel)))
-    if (summedInTiles(stored))
+    if (summedInTiles(stored, anchor))
       sums.push_back(i);
   return sums;
 }
@@ -398,7 +399,7 @@ void AnchorKernel::finishResult(unsigned result, ValueRange index,
   current[result] = value;
   elements.enter(index, typeOf(results[result]).getShape());
   SmallVector<unsigned> outputs;
-  for (auto [i, tensor] : llvm::enumerate(yieldedBy(kernel)))
+  for (auto [i, tensor] : llvm::enumerate(yieldedBy(kernel, anchor)))
     if (sources[tensor].result == result)
       outputs.push_back(i);
   store(outputs);
