@@ -89,7 +89,8 @@ Value tandem::createCentralized(OpBuilder &b, Location loc, Value gradient) {
   int64_t count = 1;
   for (int64_t size : shape.drop_front(!shape.empty()))
     count *= size;
-  if (dims.empty() || count == 0)
+  // A row of one element is its mean: nothing would be left to learn from.
+  if (dims.empty() || count <= 1)
     return gradient;
   Expr g = composite::in(b, loc, gradient, composite::computeType(gradient));
   Expr mean = g.reduceSum(dims) / static_cast<double>(count);

@@ -152,6 +152,20 @@ module @noise attributes {tandem.optimizer = "sgd", tandem.clip = "value:0.5", t
 
 // -----
 
+// Rows of one element are their means, and keep them.
+// CHECK-LABEL: module @column
+// CHECK: func.func @update
+// CHECK-NOT: tandem.reduce_sum
+// CHECK: return
+module @column attributes {tandem.optimizer = "sgd", tandem.centralize} {
+  func.func @forward(%w: tensor<4x1xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<4x1xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<4x1xf32> {tandem.role = #tandem.role<grad of "w">}) {
+    return %dy : tensor<4x1xf32>
+  }
+}
+
+// -----
+
 // expected-error@+1 {{'tandem.gradient_noise': expected a variance from 1.18e-38 to 1e+06, and perhaps ',gamma=N' with a number from 0 to 100, but got '0'}}
 module @no_noise attributes {tandem.optimizer = "sgd", tandem.gradient_noise = "0"} {
   func.func @forward(%w: tensor<f32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
