@@ -146,4 +146,10 @@ cat >drawn.json <<'EOF'
 EOF
 expect 0 '^w +1[0-9]{4} ' "$bin/tandem" check drawn.json
 grep -qE '^m +[5-7][0-9] ' <<<"$out" || fail "a mask of one value: $out"
+
+# One target at a time.
+for target in cuda cpu:x86-64-v3+x86-64-v4; do
+  expect 2 "--target=${target//+/.} is 2 targets, and gradients are checked on one" \
+    "$bin/tandem" check drawn.json --target=$target
+done
 finish

@@ -441,6 +441,14 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
     return Status::unsupported(
         "--fp8: gradients are compared with those of the model as it is "
         "written, whose products are of f32; check it without them");
+  auto targets = targetsOf(options);
+  if (!targets)
+    return targets.status();
+  if (targets->size() > 1)
+    return Status::usage("--target=" + options.target + " is " +
+                         std::to_string(targets->size()) +
+                         " targets, and gradients are checked on one: name it, "
+                         "as cuda:sm_80 or cpu");
   Stages stages;
   auto phases = [&](CompileOptions part, const char *stop) {
     part.stopAfter = stop;
