@@ -394,7 +394,8 @@ typedef struct tdm_feed {
  * and copied to the model's device beside its work, while a step runs. Outputs
  * on the host are waited for in each step. Of a model of several sizes it is
  * the first one that runs. *steps (may be null) is the number of steps that
- * were done, also where it fails. */
+ * were done, also where it fails. It returns when a `next` that is being called
+ * has returned, also where it fails or stops. */
 TDM_EXPORT tdm_status tdm_train(tdm_model *model, const char *program,
                                 const tdm_feed *feed,
                                 const tdm_argument *outputs,

@@ -14,7 +14,7 @@ double reference::roundedTo(FloatType type, double number) {
   double least = std::ldexp(1.0, APFloat::semanticsMinExponent(semantics));
   double end = std::ldexp(1.0, APFloat::semanticsMaxExponent(semantics));
   unsigned rest = 53 - APFloat::semanticsPrecision(semantics);
-  if (rest > 0 && size >= least && size < end) {
+  if (rest > 0 && rest < 53 && size >= least && size < end) {
     // Neither too small for all digits nor too large: what is below the last
     // digit is rounded in the bits of the double.
     auto bits = llvm::bit_cast<uint64_t>(number);
