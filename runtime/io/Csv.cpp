@@ -81,6 +81,19 @@ bool isBadNumber(std::string_view cell) {
              std::end(missing);
 }
 
+/// True if a list of columns (NAME, -NAME, NAME..NAME) has this name.
+bool isAskedFor(std::string_view name, std::string_view columns) {
+  auto endsAt = [&](size_t i) {
+    return i >= columns.size() ||
+           std::string_view(",.-").find(columns[i]) != columns.npos;
+  };
+  for (size_t at = columns.find(name); at != columns.npos;
+       at = columns.find(name, at + 1))
+    if (endsAt(at - 1) && endsAt(at + name.size()))
+      return true;
+  return false;
+}
+
 /// What the first row is. Names may be numbers, as those that pandas gives; but
 /// among numbers a cell may be a number that is wrong. That a name is asked for
 /// says that it is one.
@@ -98,7 +111,7 @@ struct FirstRow {
       }
       hasNames = true;
       hasBad |= isBadNumber(cell);
-      isMeant |= cell == otherwise || columns.find(cell) != columns.npos;
+      isMeant |= cell == otherwise || isAskedFor(cell, columns);
       doubtful = cell;
     }
     hasNames &= !(hasNumber && hasBad);

@@ -141,6 +141,9 @@ TEST(Csv, aRowWithABadNumberIsNoHeader) {
               "line 1 may be names of columns, or data ('" + std::string(cell) +
                   "' among numbers): expected '.csv:header=yes' or "
                   "'.csv:header=no' (',COLUMNS' after that)");
+  // A name is asked for as a whole.
+  EXPECT_EQ(problem("1,O,3\n4,5,6\n", "0,-TOTAL").find("line 1 may be names"),
+            0u);
   EXPECT_EQ(problem("1,$5,3\n4,5,6\n", "header=no"),
             "line 1, column 2: expected a number but got '$5'");
   for (const char *columns : {"header=yes,0..1", "-label"}) {
