@@ -12,9 +12,12 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/plan/FormKernels.h"
+#include "passes/plan/Units.h"
 #include "passes/target/Target.h"
 
 #include "ir/ReadsViews.h"
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 namespace tandem {
 #define GEN_PASS_DEF_REORDERRESULTS
@@ -24,32 +27,19 @@ namespace tandem {
 using namespace mlir;
 using namespace tandem;
 
-/// Rows stay whole: what comes last stays last.
-static bool keepsLast(PermuteOp op) {
-  ArrayRef<int64_t> order = op.getPermutation();
-  return !order.empty() &&
-         order.back() + 1 == static_cast<int64_t>(order.size());
-}
-
 /// The permutation whose result is to be stored for `value`; null if there is
 /// none, or if somebody needs the value as it is.
 static PermuteOp readOrder(Value value) {
   PermuteOp first;
   for (Operation *user : value.getUsers()) {
-    if (auto permute = dyn_cast<PermuteOp>(user); permute && keepsLast(permute))
+    if (auto permute = dyn_cast<PermuteOp>(user);
+        permute && keepsRows(cast<ViewOpInterface>(*permute)))
       if (!first || permute->isBeforeInBlock(first))
         first = permute;
     if (!isa<PermuteOp, PointwiseOpInterface, ReductionOpInterface>(user))
       return {};
   }
   return first;
-}
-
-static SmallVector<int64_t> inverse(ArrayRef<int64_t> order) {
-  SmallVector<int64_t> result(order.size());
-  for (auto [to, from] : llvm::enumerate(order))
-    result[from] = to;
-  return result;
 }
 
 /// Everybody reads what `stored` gives.
@@ -72,8 +62,9 @@ static void readThrough(PermuteOp stored, Value value) {
       continue;
     }
     OpBuilder b(user);
-    auto back = PermuteOp::create(b, user->getLoc(), stored.getY(),
-                                  inverse(stored.getPermutation()));
+    auto back =
+        PermuteOp::create(b, user->getLoc(), stored.getY(),
+                          invertPermutationVector(stored.getPermutation()));
     for (StringRef tag : {kPassAttr, kStreamAttr})
       if (Attribute own = user->getAttr(tag))
         back->setAttr(tag, own);

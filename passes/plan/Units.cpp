@@ -71,10 +71,7 @@ int64_t Units::stream(unsigned unit) const {
   return streamOf(members[unit].front());
 }
 
-/// True if elements that are neighbours along the last dimension of the view's
-/// result are neighbours along the last dimension of its operand, and all
-/// others are at distances that do not change.
-static bool keepsRows(ViewOpInterface view) {
+bool tandem::keepsRows(ViewOpInterface view) {
   AffineMap map = view.getIndexMap();
   if (view.getIndexDomain() || map.getNumDims() == 0 ||
       map.getNumResults() == 0)
@@ -385,10 +382,9 @@ bool Units::storesReordered(unsigned unit) const {
            auto permute = dyn_cast<PermuteOp>(op);
            if (!permute)
              return op == anchor;
-           ArrayRef<int64_t> order = permute.getPermutation();
            return permute.getX().getDefiningOp() == anchor &&
                   permute.getX().hasOneUse() &&
-                  order.back() + 1 == static_cast<int64_t>(order.size());
+                  keepsRows(cast<ViewOpInterface>(*permute));
          });
 }
 

@@ -119,6 +119,11 @@ private:
   llvm::DenseSet<unsigned> withBeside;
 };
 
+/// True if elements that are neighbours along the last dimension of the view's
+/// result are neighbours along the last dimension of its operand, and all
+/// others are at distances that do not change.
+bool keepsRows(ViewOpInterface view);
+
 /// Merges units greedily: single elements, pointwise ops into the anchors they
 /// follow, producers into their consumers, and then readers of one tensor.
 void fuse(Units &units);
