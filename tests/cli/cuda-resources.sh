@@ -7,12 +7,7 @@
 source "$(dirname "$0")/expect.sh"
 bin=$1 table=$(realpath "$3")
 cd "$work" || exit 1
-unset TANDEM_PTXAS
-ptxas=$(command -v ptxas || echo "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas")
-if [ ! -x "$ptxas" ]; then
-  echo 'skipped: there is no ptxas'
-  exit 77
-fi
+need_ptxas
 version="ptxas $("$ptxas" --version | grep -oE 'V[0-9.]+$')"
 if [ -z "${UPDATE:-}" ] && [ "$(head -n 1 "$table")" != "$version" ]; then
   echo "skipped: the table is of $(head -n 1 "$table"), and this is $version"

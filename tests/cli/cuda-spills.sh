@@ -6,12 +6,7 @@
 source "$(dirname "$0")/expect.sh"
 bin=$1
 cd "$work" || exit 1
-unset TANDEM_PTXAS
-ptxas=$(command -v ptxas || echo "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas")
-if [ ! -x "$ptxas" ]; then
-  echo 'skipped: there is no ptxas'
-  exit 77
-fi
+need_ptxas
 
 # MODEL KERNEL BYTES: at most so many, stores and loads together. These two have
 # one thread, which raises a constant to the step count of each of a hundred

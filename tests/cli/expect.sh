@@ -32,6 +32,15 @@ fail() {
   failures=$((failures + 1))
 }
 
+# need_ptxas: sets $ptxas to the assembler that tandem finds, or skips the test.
+need_ptxas() {
+  unset TANDEM_PTXAS
+  ptxas=$(command -v ptxas || echo "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas")
+  [ -x "$ptxas" ] && return
+  echo 'skipped: there is no ptxas'
+  exit 77
+}
+
 finish() {
   if [ "$failures" -ne 0 ]; then
     printf '%s failures\n' "$failures"
