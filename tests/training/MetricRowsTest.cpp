@@ -198,6 +198,9 @@ TEST_F(MetricRows, T17_SkipLeavesOutTheUpdateOfSuchARow) {
       << ended.err;
   for (const char *name : {"v", "w"})
     EXPECT_EQ(tensor("two.st", name), tensor("three.st", name));
+  // The mean of the pass is that of the other batches; it was NaN.
+  EXPECT_NE(ended.out.find("loss = "), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("loss = nan"), std::string::npos) << ended.out;
 }
 
 TEST_F(MetricRows, T17_ANaNInAParameterNamesParameterAndStep) {

@@ -120,6 +120,31 @@ TEST_F(ResumeRows, T09_GoesOnWithTheBitsOfTheUndisturbedRun) {
   }
 }
 
+// A share of the rows goes on with its own rest of the pass.
+TEST_F(ResumeRows, T09_AShardGoesOnWithItsOwnRows) {
+  trace("m", [](Trace &t) { classify(t, 4); });
+  EXPECT_RAN(compile("m", "m.tdm", {"--optimizer=sgd:lr=0.5"}));
+  auto run = [&](const char *steps, const char *shard, Words more) {
+    return train("m.tdm", plus({steps, shard}, more));
+  };
+  for (const char *shard : {"--shard=0/2", "--shard=1/2"}) {
+    std::string name = std::string(shard) + ".st"; // of a folder: the slash
+    name[name.find('/')] = '-';
+    const std::string save = "--save=" + name;
+    EXPECT_RAN(run("--steps=5", shard, {"--seed=3", save}));
+    EXPECT_RAN(
+        run("--steps=3", shard, {"--seed=3", "--save=part.st", "--force"}));
+    Ended other =
+        run("--steps=2", shard[8] == '0' ? "--shard=1/2" : "--shard=0/2",
+            {"--resume=part.st"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_NE(other.err.find("'--shard'"), std::string::npos) << other.err;
+    EXPECT_RAN(run("--steps=2", shard, {"--resume=part.st", "--save=part.st"}));
+    EXPECT_EQ(bytes(name), bytes("part.st"));
+  }
+  EXPECT_NE(bytes("--shard=0-2.st"), bytes("--shard=1-2.st"));
+}
+
 // Of a checkpoint between evaluations the best of before is known.
 TEST_F(ResumeRows, T09_KnowsTheBestOfBefore) {
   trace("m", [](Trace &t) { classify(t, 4); });

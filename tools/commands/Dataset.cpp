@@ -8,6 +8,7 @@
 #include "tools/commands/RowSource.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -336,10 +337,24 @@ Status Dataset::drawBy(NamedArray weights) {
   return Status::success();
 }
 
-std::vector<int64_t> Dataset::order(bool shuffle, uint64_t seed,
-                                    int64_t epoch) const {
-  if (!weights_)
-    return rowOrder(rows_, shuffle, seed, epoch, buffer_);
+Result<RowShare> RowShare::parse(std::string_view text) {
+  constexpr int64_t most = 1000000;
+  RowShare share;
+  const char *end = text.data() + text.size();
+  auto [slash, noIndex] = std::from_chars(text.data(), end, share.index);
+  if (noIndex == std::errc() && slash != end && *slash == '/') {
+    auto [stop, noCount] = std::from_chars(slash + 1, end, share.of);
+    if (noCount == std::errc() && stop == end && share.of <= most &&
+        share.index >= 0 && share.index < share.of)
+      return share;
+  }
+  return Status::usage("expected INDEX/OF with an index from 0 to OF - 1, as "
+                       "0/4, and OF at most " +
+                       std::to_string(most) + ", but got " +
+                       io::inQuotes(text));
+}
+
+std::vector<int64_t> Dataset::drawnRows(uint64_t seed, int64_t epoch) const {
   std::vector<int64_t> rows(static_cast<size_t>(rows_));
   uint64_t counter = mix(mix(seed + 2) ^ uint64_t(epoch));
   for (int64_t &row : rows) {
@@ -352,6 +367,19 @@ std::vector<int64_t> Dataset::order(bool shuffle, uint64_t seed,
     row = found - sums_.begin();
   }
   return rows;
+}
+
+std::vector<int64_t> Dataset::order(bool shuffle, uint64_t seed,
+                                    int64_t epoch) const {
+  std::vector<int64_t> order =
+      weights_ ? drawnRows(seed, epoch)
+               : rowOrder(rows_, shuffle, seed, epoch, buffer_);
+  if (share_.of == 1)
+    return order;
+  for (int64_t i = 0; i < rows(); ++i)
+    order[size_t(i)] = order[size_t(i * share_.of + share_.index)];
+  order.resize(size_t(rows()));
+  return order;
 }
 
 std::string Dataset::augmentationOf(std::string_view name) const {

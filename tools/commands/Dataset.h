@@ -44,6 +44,15 @@ const artifact::Program &programForRows(const artifact::Manifest &manifest,
                                         const artifact::Program &program,
                                         const std::vector<NamedArray> &arrays);
 
+/// Which rows of a pass's order: `index`, `index + of` and so on, of `of`
+/// shares that are equally large.
+struct RowShare {
+  int64_t index = 0, of = 1;
+
+  /// Fails with Usage unless the text is "INDEX/OF", as "0/4".
+  static Result<RowShare> parse(std::string_view text);
+};
+
 class Dataset {
 public:
   /// Matches arrays with the inputs of `program` of `manifest`, which must
@@ -58,7 +67,8 @@ public:
   /// Returns the program that the batches are for: that of the first size that
   /// the arrays fit.
   const artifact::Program &program() const { return *program_; }
-  int64_t rows() const { return rows_; }
+  /// Returns how many rows a pass has.
+  int64_t rows() const { return rows_ / share_.of; }
   int64_t batch() const { return batch_; }
   /// Returns whether there are rows that are not in memory.
   bool isStreamed() const { return isStreamed_; }
@@ -76,6 +86,9 @@ public:
   void shuffleWithin(int64_t rows) { buffer_ = rows; }
   /// Returns in how many rows a row is shuffled; 0: in all.
   int64_t shuffleBuffer() const { return buffer_; }
+  /// Takes a share of each pass alone; what is over goes to none.
+  void take(RowShare share) { share_ = share; }
+  RowShare share() const { return share_; }
   /// Returns the rows of pass number `epoch`, as rowOrder or by the weights.
   std::vector<int64_t> order(bool shuffle, uint64_t seed, int64_t epoch) const;
   /// Returns the weights, or null.
@@ -152,6 +165,7 @@ private:
   };
 
   void findBatch(const artifact::Program &program);
+  std::vector<int64_t> drawnRows(uint64_t seed, int64_t epoch) const;
   void checkNames(const artifact::Program &program, const DataUse &use,
                   Problems &problems);
   Status cut(Column &column, const artifact::Slot &slot,
@@ -183,6 +197,7 @@ private:
   std::optional<NamedArray> weights_;
   std::vector<double> sums_; ///< of the weights until each row
   int64_t buffer_ = 0;
+  RowShare share_;
   uint64_t seed_ = 0;
   int64_t epoch_ = 0;
   std::vector<std::vector<std::byte>> scratch_; ///< of each thread: a row

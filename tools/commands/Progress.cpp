@@ -27,6 +27,7 @@ std::string Progress::text(const Position &position, double loss) const {
   std::string rate = rate_ ? "lr " + roundedText(*rate_) + "  " : "";
   double elapsed = seconds();
   double perStep = elapsed / double(done_);
+  double stepping = elapsed - others_;
   // The step just done belongs to the pass before, if it was its last one.
   int64_t step = position.step ? position.step : stepsPerEpoch_;
   int64_t epoch = position.epoch + (position.step ? 1 : 0);
@@ -38,14 +39,15 @@ std::string Progress::text(const Position &position, double loss) const {
       static_cast<long long>(epoch), static_cast<long long>(lastEpoch_),
       static_cast<long long>(step), static_cast<long long>(stepsPerEpoch_),
       roundedText(loss).c_str(), rate.c_str(),
-      rateText(elapsed > 0 ? double(done_ * batch_) / elapsed : 0.0).c_str(),
+      rateText(stepping > 0 ? double(done_ * batch_) / stepping : 0.0).c_str(),
       timeText(perStep * double(steps_ - done_)).c_str());
   return line;
 }
 
 void Progress::step(const Position &position, double loss,
-                    std::optional<double> rate) {
+                    std::optional<double> rate, double others) {
   rate_ = rate;
+  others_ = others;
   ++done_;
   ++sinceLine_;
   lossSinceLine_ += loss;

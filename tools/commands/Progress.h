@@ -27,8 +27,10 @@ public:
   ~Progress() { clear(); }
 
   /// Reports a step; `position` is the one after it, `rate` the learning rate
-  /// where a schedule makes it.
-  void step(const Position &position, double loss, std::optional<double> rate);
+  /// where a schedule makes it, `others` the seconds until now that were not
+  /// those of steps.
+  void step(const Position &position, double loss, std::optional<double> rate,
+            double others);
 
   /// Removes the rewritten line, before something else is printed.
   void clear();
@@ -45,7 +47,7 @@ private:
   bool terminal_, lines_, shown_ = false;
   Clock::time_point begin_, drawn_;
   int64_t done_ = 0, sinceLine_ = 0;
-  double lossSinceLine_ = 0;
+  double lossSinceLine_ = 0, others_ = 0;
   std::optional<double> rate_;
 };
 

@@ -192,6 +192,9 @@ static std::string digestsOf(const Dataset &data) {
   }
   if (data.shuffleBuffer())
     digests["--shuffle-buffer"] = std::to_string(data.shuffleBuffer());
+  if (RowShare share = data.share(); share.of > 1)
+    digests["--shard"] =
+        std::to_string(share.index) + "/" + std::to_string(share.of);
   if (const NamedArray *weights = data.weights()) {
     io::ArrayView view = weights->view();
     digests["--weights"] = std::to_string(

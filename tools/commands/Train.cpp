@@ -60,10 +60,9 @@ void printJson(const TrainOptions &options, const TrainResult &result) {
             {"last_loss", result.lastLoss},
             {"seconds", result.seconds},
             {"waited_seconds", result.waited},
-            {"samples_per_second",
-             result.seconds > 0
-                 ? double(result.steps * result.position.batch) / result.seconds
-                 : 0.0}};
+            {"samples_per_second", result.stepping > 0
+                                       ? double(result.rows) / result.stepping
+                                       : 0.0}};
   if (const auto &evaluation = result.evaluation) {
     nlohmann::json &eval =
         json["eval"] = {{"rows", evaluation->rows},
@@ -228,6 +227,15 @@ void TrainOptions::declare(OptionTable &options) {
       })
       .example("@w.npy")
       .excludes("no-shuffle", "their order is drawn")
+      .excludes("steps=0", "nothing is trained");
+  options
+      .text("shard", "INDEX/OF", shard,
+            "take one of OF equally large shares of each pass alone, those of "
+            "other processes having the rest of it; INDEX from 0 on")
+      .check([](std::string_view text) {
+        return RowShare::parse(text).status().in("option '--shard'");
+      })
+      .example("0/2")
       .excludes("steps=0", "nothing is trained");
   options
       .list("augment", "NAME:flip,crop=N", augment,

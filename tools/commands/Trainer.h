@@ -120,6 +120,7 @@ private:
   NamedHistograms histograms_; ///< of the step that is done
   double rate_ = NAN;          ///< the learning rate, if it is known
   TrainResult result_;
+  double evaluating_ = 0; ///< seconds of evaluations
   int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch
   int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before
   int64_t planned_ = 0;

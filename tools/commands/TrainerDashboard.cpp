@@ -68,12 +68,13 @@ void Trainer::showHistograms(int64_t epoch) {
     dashboard_->histograms(step, histograms_);
 }
 
-/// The step that was done, of so many rows; `before`: the seconds before it.
+/// The step that was done, of so many rows; `before`: the seconds of steps
+/// before it.
 void Trainer::show(int64_t epoch, int64_t rows, double before) {
   double memory = 0;
   for (const runtime::Model &model : models())
     memory += double(model.memory().current);
-  double seconds = result_.seconds - before;
+  double seconds = result_.stepping - before;
   Dashboard::Numbers numbers = {double(result_.position.totalSteps),
                                 double(epoch),
                                 result_.lastLoss,

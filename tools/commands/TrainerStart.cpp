@@ -109,6 +109,11 @@ Status Trainer::readData() {
   if (!data)
     return std::move(data).status();
   data_ = std::move(*data);
+  std::string shard;
+  if (!options_.shard.empty()) {
+    data_->take(*RowShare::parse(options_.shard));
+    shard = " in shard " + options_.shard;
+  }
   if (stages_ && !options_.augment.empty())
     return Status::unsupported("--augment is not there for models in stages");
   if (Status status = data_->augment(options_.augment); !status)
@@ -122,7 +127,7 @@ Status Trainer::readData() {
   if (data_->rows() < data_->batch() && !rest_)
     return Status::usage(
         "--data: expected at least " + std::to_string(data_->batch()) +
-        " rows, one batch, but got " + std::to_string(data_->rows()));
+        " rows, one batch, but got " + std::to_string(data_->rows()) + shard);
   if (evaluate_)
     if (Status status = readEvalData(); !status)
       return status;

@@ -183,7 +183,11 @@ Status Trainer::loop() {
     result_.lastLoss = loss_.at(0);
     // Of the whole pass, also where it was begun by another call, and by rows:
     // the pass's last step may have fewer.
-    if (count == batch) {
+    if (updates_.wasSkipped() && !std::isfinite(result_.lastLoss)) {
+      // A batch that trained nothing leaves the others their mean.
+      if (position.losses == 0)
+        result_.loss = result_.lastLoss;
+    } else if (count == batch) {
       position.lossSum += result_.lastLoss;
       result_.loss = position.lossSum / double(++position.losses);
     } else {
@@ -199,8 +203,10 @@ Status Trainer::loop() {
       ++position.epoch;
       position.step = 0;
     }
-    double before = result_.seconds;
+    result_.rows += count;
+    double before = result_.stepping;
     result_.seconds = progress.seconds();
+    result_.stepping = result_.seconds - evaluating_;
     if (auto rate = updates_.rate()) {
       log_.setRate(rate);
       rate_ = *rate;
@@ -224,7 +230,7 @@ Status Trainer::loop() {
     if (updates_.wasSkipped() && updates_.skipped() == 1)
       if (Status status = sayFirstSkipped(rows); !status)
         return status;
-    progress.step(position, result_.lastLoss, updates_.rate());
+    progress.step(position, result_.lastLoss, updates_.rate(), evaluating_);
 
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
@@ -308,6 +314,7 @@ void Trainer::goOnWithout(const Status &status) {
 Status Trainer::evaluateNow() {
   if (!evalData_)
     return Status::success();
+  auto begin = std::chrono::steady_clock::now();
   auto evaluation = stages_ ? stageEvaluation_->evaluate(*evalData_, counters_,
                                                          options_.model.average)
                             : evaluateTrained(options_, model_, *evaluate_,
@@ -316,6 +323,9 @@ Status Trainer::evaluateNow() {
     return std::move(evaluation).status();
   if (evaluation->stopped)
     return stopped();
+  evaluating_ +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   const Position &position = result_.position;
   log_.evaluation(position.epoch + (position.step ? 1 : 0), position.totalSteps,
                   *evaluation, result_.seconds);

@@ -35,7 +35,7 @@ struct TrainOptions {
   std::optional<double> lr;
   std::string config, save, resume, log, accuracy,
       onNaN = "stop", saveBest, tensorboard, plot, weights, best, initFrom,
-      maxTime, dashboardAddress, histograms;
+      maxTime, dashboardAddress, histograms, shard;
   Casts casts;
   bool noShuffle = false, json = false, dashboard = false, tui = false;
   AnomalyOptions anomaly;
@@ -56,7 +56,9 @@ std::optional<double> secondsOf(std::string_view text);
 struct TrainResult {
   Position position;
   int64_t steps = 0;    ///< done by this call
-  double seconds = 0;   ///< of them
+  int64_t rows = 0;     ///< of these steps
+  double seconds = 0;   ///< since the first one began
+  double stepping = 0;  ///< of these, without evaluations
   double waited = 0;    ///< of these, until batches were there
   double loss = 0;      ///< mean over the last pass, as far as it was done
   double lastLoss = 0;  ///< of the last step

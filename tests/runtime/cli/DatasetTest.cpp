@@ -258,6 +258,36 @@ TEST(Dataset, drawsRowsByWeights) {
   EXPECT_LT(same, 20);
 }
 
+// Together they have each row of a pass once, but those that are over.
+TEST(Dataset, sharesAreEquallyLargeAndApart) {
+  Program p = program();
+  constexpr int64_t rows = 11, of = 3;
+  auto whole = match(p, arrays(rows));
+  ASSERT_TRUE(whole.ok());
+  for (bool shuffle : {false, true})
+    for (int64_t pass = 0; pass < 4; ++pass) {
+      std::vector<int64_t> order = whole->order(shuffle, 7, pass);
+      for (int64_t index = 0; index < of; ++index) {
+        auto one = match(p, arrays(rows));
+        ASSERT_TRUE(one.ok());
+        one->take({index, of});
+        EXPECT_EQ(one->rows(), 3);
+        std::vector<int64_t> expected;
+        for (int64_t i = index; i < 9; i += of)
+          expected.push_back(order[size_t(i)]);
+        EXPECT_EQ(one->order(shuffle, 7, pass), expected);
+      }
+    }
+  auto share = RowShare::parse("2/3");
+  ASSERT_TRUE(share.ok());
+  EXPECT_EQ(share->index, 2);
+  EXPECT_EQ(share->of, 3);
+  for (const char *wrong :
+       {"", "1", "/", "1/", "/2", "3/3", "-1/3", "0/0", "0/-2", "0/3 ", " 0/3",
+        "0/1000001", "0x1/3", "0/99999999999999999999"})
+    EXPECT_FALSE(RowShare::parse(wrong).ok()) << wrong;
+}
+
 TEST(Accuracy, countsTheLargestScore) {
   auto accuracy = Accuracy::parse("logits,labels");
   ASSERT_TRUE(accuracy.ok());
