@@ -96,12 +96,14 @@ endif()
 # for the side that reads files of others where it runs. (Of a program of the other
 # side they are tables of MLIR's many functions: each start would take as long as all
 # calls.) Kernels are no targets, and have none. Sanitizers bring checks of their own.
+# Each function has a section, so that tandem-run has none that it does not call.
 option(TANDEM_HARDEN "Guard stacks and copies of the runtime's side" ON)
 function(tandem_harden name)
   if(TANDEM_SANITIZE OR NOT TANDEM_HARDEN)
     return()
   endif()
   target_compile_options(${name} PRIVATE ${tandemHardening}
+    -ffunction-sections -fdata-sections
     $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
     $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=3>)
   target_link_options(${name} PRIVATE ${tandemHardenedLinks})
