@@ -147,6 +147,22 @@ EOF
 expect 0 '^w +1[0-9]{4} ' "$bin/tandem" check drawn.json
 grep -qE '^m +[5-7][0-9] ' <<<"$out" || fail "a mask of one value: $out"
 
+# Kernels for CUDA on the emulated GPU: the same bits in all orders, and the
+# reference's numbers; a whole step too. A kernel that fails in the second order
+# says so.
+emulated=("$bin/tandem" check "$2/digits/mlp.mlir" --target=cuda:sm_90a
+  --cubin=no --emulation --differences=no --amp=bf16
+  --optimizer=momentum:lr=0.1,momentum=0.9)
+expect 0 '^[1-9][0-9]* kernels, [1-9][0-9]* launches: the same bits in 3 orders$' "${emulated[@]}"
+grep -q '^14 results of the step checked against the f64 reference' <<<"$out" ||
+  fail "the step was not checked: $out"
+launches=$(sed -nE 's/.* kernels, ([0-9]+) launches.*/\1/p' <<<"$out")
+expect 1 'in the order others-first' \
+  env TANDEM_EMULATOR_FAIL=launch:$((2 * launches)) "${emulated[@]}"
+expect 0 '^26 results of the step checked' "$bin/tandem" check \
+  "$2/digits/mlp.mlir" --differences=no --optimizer=adamw:lr=1e-3
+grep -q 'and central differences' <<<"$out" && fail 'differences that were left out'
+
 # One target at a time.
 for target in cuda cpu:x86-64-v3+x86-64-v4; do
   expect 2 "--target=${target//+/.} is 2 targets, and gradients are checked on one" \

@@ -9,6 +9,7 @@
 #include "tools/tandem/CheckModel.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
+#include "tools/tandem/EmulatedOrders.h"
 
 #include <cmath>
 #include <cstdio>
@@ -40,8 +41,36 @@ struct Tolerances {
 
 } // namespace
 
+/// What differs of the whole step; prints the one that is nearest to it.
+static Status printStep(const std::vector<StepCheck> &checks) {
+  if (checks.empty())
+    return Status::success();
+  auto part = [](const StepCheck &check) {
+    return check.error == 0 ? 0 : check.error / std::max(check.allowed, 1e-300);
+  };
+  int wrong = 0;
+  const StepCheck *worst = &checks[0];
+  for (const StepCheck &check : checks) {
+    if (!(part(check) <= 1)) {
+      ++wrong;
+      std::printf("%-28s is off by %.2g, and rounding explains %.2g  differs\n",
+                  check.name.c_str(), check.error, check.allowed);
+    }
+    if (!(part(check) <= part(*worst)))
+      worst = &check;
+  }
+  std::printf("%zu results of the step checked against the f64 reference "
+              "(worst: %s, off by %.2g of %.2g that are allowed)\n",
+              checks.size(), worst->name.c_str(), worst->error, worst->allowed);
+  if (!wrong)
+    return Status::success();
+  return {Code::Differs, std::to_string(wrong) + " of " +
+                             std::to_string(checks.size()) +
+                             " results of the step differ"};
+}
+
 static Status printTable(const std::vector<GradientCheck> &checks,
-                         const Tolerances &tolerances) {
+                         const Tolerances &tolerances, bool differences) {
   int wrong = 0, wrongInCode = 0;
   std::printf("%-28s %12s %14s %14s\n", "gradient of", "norm", "compiled",
               "differences");
@@ -49,7 +78,9 @@ static Status printTable(const std::vector<GradientCheck> &checks,
     bool fine = tolerances.isFine(check);
     std::printf("%-28s %12.5g %14.2g ", check.name.c_str(), check.norm,
                 check.compiledError);
-    if (check.trusted.empty())
+    if (!differences)
+      std::printf("%14s", "-");
+    else if (check.trusted.empty())
       std::printf("%14.2g", check.numericError);
     else
       std::printf("%14s  through '%s', which is trusted", "-",
@@ -63,10 +94,13 @@ static Status printTable(const std::vector<GradientCheck> &checks,
     wrongInCode += !tolerances.isFineInCode(check);
   }
   std::printf("%zu gradients checked against the f64 reference (compiled, "
-              "within %.0e%s) and central differences (within %.0e)\n",
+              "within %.0e%s)",
               checks.size(), tolerances.compiledOr(),
-              tolerances.compiled ? "" : " or what rounding explains",
-              tolerances.numericOr());
+              tolerances.compiled ? "" : " or what rounding explains");
+  if (differences)
+    std::printf(" and central differences (within %.0e)",
+                tolerances.numericOr());
+  std::printf("\n");
   if (!wrong)
     return Status::success();
   std::string text = std::to_string(wrong) + " of " +
@@ -85,12 +119,16 @@ struct CheckOptions {
       usage = "check MODEL [options]",
       description = "Checks the gradient of every parameter of a model: "
                     "compiled code and central differences against the f64 "
-                    "reference. Inputs are drawn from the seed.";
+                    "reference; with --optimizer also what a whole step "
+                    "leaves. Inputs are drawn from the seed. With --emulation "
+                    "the kernels for cuda run on the device cuda-emu, in "
+                    "three orders of their blocks and threads that must give "
+                    "the same bits.";
 
   std::string model;
   std::optional<int64_t> seed;
-  std::string trust;
-  AnomalyOptions anomaly;
+  CheckSettings settings;
+  std::string differences = "yes";
   Tolerances tolerances;
   CompileFlags flags;
 
@@ -112,13 +150,19 @@ struct CheckOptions {
         .atLeast(0)
         .atMost(1)
         .byDefault("1e-4");
-    table.text("trust", "REGEX", trust,
+    table
+        .text("differences", "yes|no", differences,
+              "compare with central differences, too; what compiled code "
+              "computes is known without them")
+        .oneOf({"yes", "no"})
+        .byDefault("yes");
+    table.text("trust", "REGEX", settings.trust,
                "custom_vjps of such names need not be derivatives (as those "
                "that pass a gradient straight through): what goes through them "
                "is not compared with differences");
     table
-        .optionalText("detect-anomaly", "nan|infinity", anomaly.isOn,
-                      anomaly.kind,
+        .optionalText("detect-anomaly", "nan|infinity", settings.anomaly.isOn,
+                      settings.anomaly.kind,
                       "look at what every op of forward and backward gives, "
                       "and fail with the first that makes a NaN (or infinity)")
         .oneOf({"nan", "infinity"})
@@ -137,12 +181,19 @@ static Status runCheck(const CheckOptions &command) {
   command.flags.declare(files, command.model);
   if (Status s = files.check(command.flags.force); !s)
     return s;
-  auto checks = checkGradients(command.model, options,
-                               static_cast<uint64_t>(command.seed.value_or(0)),
-                               command.trust, command.anomaly);
-  if (!checks)
-    return checks.status();
-  return printTable(*checks, command.tolerances);
+  CheckSettings settings = command.settings;
+  settings.seed = static_cast<uint64_t>(command.seed.value_or(0));
+  settings.differences = command.differences == "yes";
+  auto check = checkGradients(command.model, options, settings);
+  if (!check)
+    return check.status();
+  Status table =
+      printTable(check->gradients, command.tolerances, settings.differences);
+  Status step = printStep(check->step);
+  if (options.emulation)
+    std::printf("%zu kernels, %zu launches: the same bits in %zu orders\n",
+                check->kernels, check->launches, std::size(kEmulatedOrders));
+  return table ? step : table;
 }
 
 Command commands::checkCommand() {

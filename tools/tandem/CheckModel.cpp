@@ -10,6 +10,7 @@
 #include "runtime/model/Initialize.h"
 #include "runtime/model/Model.h"
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/CheckRun.h"
 #include "tools/tandem/FindAnomaly.h"
 #include "tools/tandem/RoundingNoise.h"
 #include "tools/tandem/Session.h"
@@ -18,14 +19,13 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::commands;
 using reference::Array;
-using runtime::Argument;
 using runtime::CounterStream;
-using runtime::Destination;
 using runtime::Model;
 
 namespace {
@@ -82,22 +82,29 @@ private:
 struct Stages {
   OwningOpRef<ModuleOp> graph; ///< after functionalize: the forward alone
   OwningOpRef<ModuleOp> joint;
+  OwningOpRef<ModuleOp> parts; ///< after partition: the whole step
 };
 
 class Checker {
 public:
-  Checker(Stages &stages, Model model, uint64_t seed, const std::string &trust,
-          const AnomalyOptions &anomaly)
+  /// With `load` the programs run on models that it loads.
+  Checker(Stages &stages, Model model, std::function<Result<Model>()> load,
+          const CheckSettings &settings)
       : graph(stages.graph->lookupSymbol<func::FuncOp>("graph")),
         joint(stages.joint->lookupSymbol<func::FuncOp>("joint")),
-        model(std::move(model)), seed(seed), trust(trust), anomaly(anomaly) {}
+        step(stages.parts->lookupSymbol<func::FuncOp>("step")),
+        prepare(stages.parts->lookupSymbol<func::FuncOp>("prepare")),
+        model(std::move(model)), load(std::move(load)), settings(settings),
+        seed(settings.seed) {}
 
-  Result<std::vector<GradientCheck>> run();
+  Result<ModelCheck> run();
 
 private:
   Status findTrusted();
   Status drawArguments();
-  Status compiledGradients();
+  Status runCode();
+  Status argumentsOf(func::FuncOp program, std::vector<Array> &found) const;
+  Status checkStep(std::vector<StepCheck> &checks);
   FailureOr<SmallVector<Array>> forwardAt(const std::vector<Array> &at);
   Result<double> lossAt(const std::vector<Array> &at);
   std::pair<Array, double> steepDirection(const std::string &name,
@@ -106,16 +113,17 @@ private:
                          GradientCheck &check, double scale);
 
   func::FuncOp graph, joint;
+  func::FuncOp step, prepare; ///< may be null
   Model model;
+  std::function<Result<Model>()> load;
+  const CheckSettings &settings;
   uint64_t seed;
-  std::string trust;
-  const AnomalyOptions &anomaly;
   llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
   HeldValues held;
   std::vector<Array> arguments; ///< of @graph
-  std::vector<runtime::Tensor> inputs;
-  std::vector<std::string> inputNames;
-  std::vector<std::pair<std::string, Array>> compiled;
+  std::vector<std::pair<std::string, runtime::Tensor>> inputs;
+  std::vector<Array> stepArguments;
+  CompiledValues compiled;
 };
 
 static std::string nameOf(CustomVjpOp op) {
@@ -126,6 +134,7 @@ static std::string nameOf(CustomVjpOp op) {
 /// What the operands of the trusted ops follow from: gradients that reach it
 /// went through one of them.
 Status Checker::findTrusted() {
+  const std::string &trust = settings.trust;
   if (trust.empty())
     return Status::success();
   std::string error, others;
@@ -198,48 +207,49 @@ Status Checker::drawArguments() {
       return converted.status();
     // What the type holds is what both sides compute with.
     arguments.push_back(toArray(*converted));
-    inputs.push_back(std::move(*converted));
-    inputNames.push_back(name);
+    inputs.emplace_back(name, std::move(*converted));
+  }
+  // Before the step changes them.
+  return step ? argumentsOf(step, stepArguments) : Status::success();
+}
+
+/// The arguments of a program: what was drawn, the model's own values, and what
+/// is prepared of these.
+Status Checker::argumentsOf(func::FuncOp program,
+                            std::vector<Array> &found) const {
+  for (unsigned i = 0, n = program.getNumArguments(); i < n; ++i) {
+    RoleAttr role = roleOfArgument(program, i);
+    if (role.getKind() == RoleKind::Prepared) {
+      std::vector<Array> from;
+      if (Status s = argumentsOf(prepare, from); !s)
+        return s;
+      // Rounded: what its type holds is what the step begins with.
+      auto results = reference::evaluate(prepare, from);
+      auto which = findResult(prepare, RoleKind::Prepared, role.getName());
+      if (failed(results) || !which)
+        return Status::failed("the reference cannot prepare '" +
+                              role.getName().str() + "'");
+      found.push_back(std::move((*results)[*which]));
+      continue;
+    }
+    if (role.getKind() == RoleKind::Input) {
+      found.push_back(arguments[*findValue(graph, role.getName())]);
+      continue;
+    }
+    auto tensor = model.get(role.getName().str());
+    if (!tensor)
+      return tensor.status();
+    found.push_back(toArray(*tensor));
   }
   return Status::success();
 }
 
-Status Checker::compiledGradients() {
-  std::vector<Argument> given;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    given.push_back({inputNames[i], &inputs[i]});
-  auto context = model.forward(given, {});
-  if (!context)
-    return context.status();
-  const artifact::Program *backward = model.manifest().findProgram("backward");
-  if (!backward)
-    return Status::unsupported("the model has no gradients (in a model in "
-                               "ONNX, --loss=KIND:OUTPUT,LABELS makes them)");
-  // Every cotangent is ones: the sum of all outputs is differentiated.
-  std::vector<std::pair<std::string, runtime::Tensor>> ones;
-  for (const artifact::Slot &slot : backward->arguments) {
-    if (slot.role != artifact::Role::Cotangent)
-      continue;
-    auto one = runtime::Tensor::empty(slot.dtype, slot.shape);
-    if (!one)
-      return one.status();
-    if (Status s = one->fill(1.0); !s)
-      return s;
-    ones.emplace_back(slot.name, std::move(*one));
-  }
-  std::vector<Argument> cotangents;
-  for (auto &[name, tensor] : ones)
-    cotangents.push_back({name, &tensor});
-  std::vector<runtime::Tensor> grads(backward->results.size());
-  std::vector<Destination> destinations;
-  for (size_t i = 0; i < grads.size(); ++i)
-    if (backward->results[i].role == artifact::Role::Grad)
-      destinations.push_back({backward->results[i].name, &grads[i]});
-  if (Status s = model.backward(*context, cotangents, destinations); !s)
-    return s;
-  for (size_t i = 0; i < grads.size(); ++i)
-    if (backward->results[i].role == artifact::Role::Grad)
-      compiled.emplace_back(backward->results[i].name, toArray(grads[i]));
+/// Runs what was compiled, on the emulated GPU in several orders.
+Status Checker::runCode() {
+  auto values = load ? runInOrders(load, inputs) : runCompiled(model, inputs);
+  if (!values)
+    return values.status();
+  compiled = std::move(*values);
   return Status::success();
 }
 
@@ -332,12 +342,48 @@ Status Checker::numericGradient(unsigned argument, const Array &gradient,
   return Status::success();
 }
 
-Result<std::vector<GradientCheck>> Checker::run() {
+/// What the whole step left, beside the reference's. What is not changed is
+/// compared with what it was.
+Status Checker::checkStep(std::vector<StepCheck> &checks) {
+  reference::Call call;
+  llvm::append_range(call.arguments, stepArguments);
+  auto results = reference::evaluateUnrounded(step, stepArguments);
+  if (failed(results))
+    return Status::failed("the reference cannot evaluate the step");
+  auto rounding = roundingDistances(step, call, *results, seed, kSamples);
+  if (failed(rounding))
+    return Status::failed("the reference cannot evaluate the step");
+  for (unsigned i = 0, n = step.getNumResults(); i < n; ++i) {
+    RoleAttr role = roleOfResult(step, i);
+    bool isUpdate = role.getKind() == RoleKind::Update;
+    if (!isUpdate && role.getKind() != RoleKind::Output)
+      continue;
+    std::string name = role.getName().str();
+    if (isUpdate && !findValue(step, name))
+      continue; // what is prepared
+    const auto &values = isUpdate ? compiled.stepValues : compiled.stepOutputs;
+    auto it = values.find(name);
+    if (it == values.end())
+      return Status::failed("the step gave no '" + name + "'");
+    const Array &expected = (*results)[i];
+    // Of a param what changes is small beside it.
+    double size = norm(expected);
+    if (auto argument = findValue(step, name); isUpdate && argument)
+      size = distance(expected, stepArguments[*argument]);
+    checks.push_back(
+        {isUpdate ? "update of " + name : name,
+         distance(toArray(it->second), expected),
+         std::max(kRelative * size, kOfRounding * (*rounding)[i])});
+  }
+  return Status::success();
+}
+
+Result<ModelCheck> Checker::run() {
   if (Status s = findTrusted(); !s)
     return s;
   if (Status s = drawArguments(); !s)
     return s;
-  if (Status s = compiledGradients(); !s)
+  if (Status s = runCode(); !s)
     return s;
   std::vector<Array> all = arguments;
   held.keep();
@@ -359,8 +405,8 @@ Result<std::vector<GradientCheck>> Checker::run() {
   }
   reference::Call call;
   llvm::append_range(call.arguments, all);
-  if (anomaly.isOn) {
-    auto found = findAnomaly(joint, call, anomaly.findsInfinity());
+  if (settings.anomaly.isOn) {
+    auto found = findAnomaly(joint, call, settings.anomaly.findsInfinity());
     if (!found || !found->empty())
       return found ? Status::failed(*found) : std::move(found).status();
   }
@@ -373,17 +419,19 @@ Result<std::vector<GradientCheck>> Checker::run() {
 
   double largest = 0;
   bool differs = false;
-  auto ofCode = [&](unsigned result) {
-    StringRef name = roleOfResult(joint, result).getName();
-    return llvm::find_if(compiled,
-                         [&](const auto &c) { return c.first == name; });
+  auto ofCode = [&](unsigned result) -> std::optional<Array> {
+    auto it =
+        compiled.gradients.find(roleOfResult(joint, result).getName().str());
+    if (it == compiled.gradients.end())
+      return std::nullopt;
+    return toArray(it->second);
   };
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
     if (roleOfResult(joint, i).getKind() != RoleKind::Grad)
       continue;
     largest = std::max(largest, norm((*results)[i]));
-    if (auto it = ofCode(i); it != compiled.end())
-      differs |= distance(it->second, (*results)[i]) >
+    if (auto code = ofCode(i))
+      differs |= distance(*code, (*results)[i]) >
                  std::max(kOfRounding * (*rounding)[i],
                           kRelative * norm((*results)[i]));
   }
@@ -394,7 +442,7 @@ Result<std::vector<GradientCheck>> Checker::run() {
     for (auto [known, found] : llvm::zip_equal(*rounding, *more))
       known = std::max(known, found);
   }
-  std::vector<GradientCheck> checks;
+  ModelCheck found;
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(joint, i);
     if (role.getKind() != RoleKind::Grad)
@@ -405,29 +453,43 @@ Result<std::vector<GradientCheck>> Checker::run() {
     check.norm = norm(gradient);
     // Gradients that cancel to nothing are compared with the model's largest.
     double scale = std::max(check.norm, 1e-4 * largest);
-    auto it = ofCode(i);
-    if (it == compiled.end())
+    auto code = ofCode(i);
+    if (!code)
       return Status::failed("the artifact has no gradient of '" + check.name +
                             "'");
-    check.compiledError =
-        distance(it->second, gradient) / std::max(scale, 1e-300);
+    check.compiledError = distance(*code, gradient) / std::max(scale, 1e-300);
     check.roundingError = (*rounding)[i] / std::max(scale, 1e-300);
     unsigned argument = *findValue(graph, check.name);
     check.trusted = trusted.lookup(graph.getArgument(argument));
-    if (check.trusted.empty())
+    if (settings.differences && check.trusted.empty())
       if (Status s = numericGradient(argument, gradient, check, scale); !s)
         return s;
-    checks.push_back(check);
+    found.gradients.push_back(check);
   }
-  return checks;
+  if (step)
+    if (Status s = checkStep(found.step); !s)
+      return s;
+  return found;
+}
+
+/// Counts the kernels of what was run.
+void countKernels(const artifact::Manifest &manifest, ModelCheck &check) {
+  std::set<int64_t> kernels;
+  for (const char *name : {"forward", "backward", "step"})
+    if (const artifact::Program *program = manifest.findProgram(name))
+      for (const artifact::Launch &launch : program->launches)
+        if (!launch.isCopy() && !launch.isCollective()) {
+          kernels.insert(launch.kernel);
+          ++check.launches;
+        }
+  check.kernels = kernels.size();
 }
 
 } // namespace
 
-Result<std::vector<GradientCheck>>
-tandem::checkGradients(const std::string &path, const CompileOptions &asked,
-                       uint64_t seed, const std::string &trust,
-                       const AnomalyOptions &anomaly) {
+Result<ModelCheck> tandem::checkGradients(const std::string &path,
+                                          const CompileOptions &asked,
+                                          const CheckSettings &settings) {
   Session session(asked);
   auto module = session.read(path);
   if (!module)
@@ -460,6 +522,9 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
   if (Status s = phases(withoutDone(options, *module), "joint"); !s)
     return std::move(s).in(path);
   stages.joint = module->clone();
+  if (Status s = phases(withoutDone(options, *module), "partition"); !s)
+    return std::move(s).in(path);
+  stages.parts = module->clone();
   if (Status s = phases(withoutDone(options, *module), "lower"); !s)
     return std::move(s).in(path);
   auto writer = emitArtifact(*module, options, session.times());
@@ -468,15 +533,37 @@ tandem::checkGradients(const std::string &path, const CompileOptions &asked,
   auto bytes = writer->bytes();
   if (!bytes)
     return bytes.status();
-  auto reader =
-      artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
-  if (!reader)
-    return reader.status();
-  auto model = Model::load(std::move(*reader),
-                           {.threads = options.threads, .seed = seed});
+  auto load = [&]() -> Result<Model> {
+    auto reader =
+        artifact::ArtifactReader::fromMemory(std::as_bytes(std::span(*bytes)));
+    if (!reader)
+      return reader.status();
+    runtime::Options where = {.threads = options.threads,
+                              .seed = settings.seed};
+    if (options.emulation) {
+      where.device = runtime::Device{runtime::DeviceKind::CudaEmu, 0};
+      where.useLibraries = false; // every kernel is to run
+    }
+    auto model = Model::load(std::move(*reader), where);
+    if (model)
+      if (Status s = onnx::setWeights(*model, session.weights()); !s)
+        return s;
+    return model;
+  };
+  auto model = load();
   if (!model)
     return model.status();
-  if (Status s = onnx::setWeights(*model, session.weights()); !s)
-    return s;
-  return Checker(stages, std::move(*model), seed, trust, anomaly).run();
+  ModelCheck counted;
+  if (options.emulation)
+    countKernels(model->manifest(), counted);
+  std::function<Result<Model>()> again;
+  if (options.emulation)
+    again = load;
+  auto check =
+      Checker(stages, std::move(*model), std::move(again), settings).run();
+  if (check) {
+    check->kernels = counted.kernels;
+    check->launches = counted.launches;
+  }
+  return check;
 }

@@ -36,15 +36,37 @@ struct GradientCheck {
   std::string trusted;
 };
 
-/// Compiles the model, draws parameters and inputs, and compares. `trust` is
-/// an expression over the names of custom_vjps whose backward is no derivative
+/// What the whole step left, beside what the reference does.
+struct StepCheck {
+  std::string name;
+  double error = 0;   ///< Euclidean distance
+  double allowed = 0; ///< what the tolerance or rounding explains
+};
+
+struct ModelCheck {
+  std::vector<GradientCheck> gradients;
+  std::vector<StepCheck> step; ///< empty without an optimizer
+  /// On the emulated GPU: the kernels that ran, and their launches, once in
+  /// each order.
+  size_t kernels = 0, launches = 0;
+};
+
+struct CheckSettings {
+  uint64_t seed = 0;
+  std::string trust;
+  commands::AnomalyOptions anomaly;
+  bool differences = true; ///< compare with central differences, too
+};
+
+/// Compiles the model, draws parameters and inputs, and compares. `trust` is an
+/// expression over the names of custom_vjps whose backward is no derivative
 /// of their forward, and is not meant to be (straight-through estimators);
 /// empty: none. If `anomaly` is on, a NaN that the reference makes fails, with
-/// the op that made it.
-Result<std::vector<GradientCheck>>
-checkGradients(const std::string &path, const CompileOptions &options,
-               uint64_t seed, const std::string &trust,
-               const commands::AnomalyOptions &anomaly);
+/// the op that made it. With `options.emulation` the programs run on the
+/// emulated GPU, in several orders that must give the same bits.
+Result<ModelCheck> checkGradients(const std::string &path,
+                                  const CompileOptions &options,
+                                  const CheckSettings &settings);
 
 } // namespace tandem
 

@@ -15,6 +15,7 @@ struct Setting {
   DType dtype;
   Purpose purpose;
   std::optional<int64_t> rows; ///< of a batch; the model's own without
+  bool isSmall = false;        ///< layers, widths and rows that can be emulated
 };
 
 /// Declares parameters in the workload's order: parameter j uses stream j.
@@ -194,6 +195,16 @@ GptLayer gptLayer(Parameters &p, const std::string &name, const GptSize &g) {
 }
 
 void transformer(Trace &trace, Setting setting, GptSize g) {
+  if (setting.isSmall) {
+    // An odd vocabulary stays one.
+    g = {2,
+         std::min<int64_t>(g.width, 384),
+         std::min<int64_t>(g.heads, 6),
+         64,
+         1,
+         std::min<int64_t>(g.vocabulary, 5003),
+         g.positions};
+  }
   g.batch = setting.rows.value_or(g.batch);
   int64_t c = g.width, d = c / g.heads;
   Parameters p(trace, setting.dtype);
@@ -244,8 +255,8 @@ void traceNormchain(Trace &trace, Setting setting) {
   bool training = setting.purpose == Purpose::Training;
   Parameters p(trace, setting.dtype);
   p.stream = 1; // stream 0 is x, an input whose gradient is wanted
-  Tensor h = trace.input("x", {kRows, kColumns}, setting.dtype,
-                         {.requiresGrad = training});
+  Tensor h = trace.input("x", {setting.isSmall ? 64 : kRows, kColumns},
+                         setting.dtype, {.requiresGrad = training});
   std::vector<std::pair<Tensor, Tensor>> layers;
   for (int i = 0; i < kChain; ++i) {
     std::string n = std::to_string(i);
@@ -263,7 +274,8 @@ void traceNormchain(Trace &trace, Setting setting) {
 } // namespace
 
 void workloads::trace(const Workload &workload, Trace &trace, DType dtype,
-                      Purpose purpose, std::optional<int64_t> rows) {
+                      Purpose purpose, std::optional<int64_t> rows,
+                      bool isSmall) {
   using Model = void (*)(Trace &, Setting);
   static const std::map<std::string, Model> models = {
       {"mlp", traceMlp},
@@ -276,5 +288,7 @@ void workloads::trace(const Workload &workload, Trace &trace, DType dtype,
       {"gpt2-124m-large", traceGpt2Large},
       {"resnet18-large", traceResnet18Large},
   };
-  models.at(workload.name)(trace, {dtype, purpose, rows});
+  if (isSmall && !rows && workload.data.size() > 1)
+    rows = workload.data[0].kind == DataSpec::Uniform ? 2 : 1;
+  models.at(workload.name)(trace, {dtype, purpose, rows, isSmall});
 }

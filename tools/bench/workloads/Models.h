@@ -15,10 +15,11 @@ enum class Purpose {
 };
 
 /// Records the workload's model with floating-point elements of type `dtype`,
-/// for batches of `rows` instead of the workload's.
+/// for batches of `rows` instead of the workload's; `isSmall` with few rows,
+/// layers and columns, so that an emulated GPU runs it in a minute.
 void trace(const Workload &workload, Trace &trace, DType dtype,
            Purpose purpose = Purpose::Training,
-           std::optional<int64_t> rows = std::nullopt);
+           std::optional<int64_t> rows = std::nullopt, bool isSmall = false);
 
 } // namespace tandem::workloads
 

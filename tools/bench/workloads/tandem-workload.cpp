@@ -1,9 +1,9 @@
 //===- tandem-workload.cpp - writes and checks the benchmark models -------===//
 //
 //   tandem-workload list
-//   tandem-workload write NAME [--type=f64] [--inference] [--rows=N] -o X.mlir
-//   tandem-workload optimizer NAME
-//   tandem-workload check NAME X.tdm --expected=DIR
+//   tandem-workload write NAME [--type=f64] [--inference] [--rows=N] [--small]
+//   -o X.mlir tandem-workload optimizer NAME tandem-workload check NAME X.tdm
+//   --expected=DIR
 //
 //===----------------------------------------------------------------------===//
 #include "tools/bench/workloads/Check.h"
@@ -51,7 +51,7 @@ struct WriteOptions {
   static constexpr std::string_view usage = "write NAME -o X.mlir",
                                     description = "Writes a workload's model.";
   std::string name, output, type = "f32";
-  bool inference = false;
+  bool inference = false, small = false;
   std::optional<int64_t> rows;
 
   void declare(OptionTable &table) {
@@ -64,6 +64,9 @@ struct WriteOptions {
         .integer("rows", "N", rows, 1, 1 << 20,
                  "rows of a batch: to be cut over ranks, or of a rank")
         .byDefault("the workload's");
+    table.flag("small", small,
+               "with few rows, layers and columns: to be run on an emulated "
+               "GPU");
     table.text("o", "X.mlir", output, "where to write it").required();
   }
 };
@@ -79,7 +82,7 @@ Status writeModel(const WriteOptions &options) {
   using workloads::Purpose;
   workloads::trace(**workload, trace, *artifact::parseDType(options.type),
                    options.inference ? Purpose::Inference : Purpose::Training,
-                   options.rows);
+                   options.rows, options.small);
   return trace.save(options.output);
 }
 

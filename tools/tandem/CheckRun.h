@@ -1,0 +1,37 @@
+//===- CheckRun.h - what compiled code gives, for 'check' -----------------===//
+#ifndef TANDEM_TOOLS_TANDEM_CHECKRUN_H
+#define TANDEM_TOOLS_TANDEM_CHECKRUN_H
+
+#include "runtime/model/Model.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem {
+
+/// What the programs of a model gave, in the host's memory.
+struct CompiledValues {
+  std::map<std::string, runtime::Tensor> outputs, gradients;
+  /// The outputs of the whole step, and what it left of params and states; both
+  /// empty if the model has none.
+  std::map<std::string, runtime::Tensor> stepOutputs, stepValues;
+};
+
+/// Runs forward and backward with cotangents of ones, and then the step.
+Result<CompiledValues>
+runCompiled(runtime::Model &model,
+            const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
+
+/// Runs the programs of models that `load` makes on the emulated GPU in several
+/// orders (EmulatedOrders.h), and returns what they gave in the first one.
+/// Differs if another one has other bits.
+Result<CompiledValues>
+runInOrders(const std::function<Result<runtime::Model>()> &load,
+            const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
+
+} // namespace tandem
+
+#endif
