@@ -364,10 +364,14 @@ Expr Running::along(const Expr &x, int64_t dim) const {
   Expr number = indices(call, call.builder.getI64Type(), shape, last);
   if (!earlier || !number)
     return {};
-  Expr both = combine(call, earlier, inside);
+  // Nothing is before the first block. What is in it is no operand there: its
+  // cotangents are 0, which times an infinite element are not.
+  Expr isFirst = isEqual(number, 0.0);
+  Expr both =
+      combine(call, earlier, select(isFirst, inside.like(neutral), inside));
   if (!both)
     return both;
-  both = select(isEqual(number, 0.0), inside, both);
+  both = select(isFirst, inside, both);
   Expr all = reshaped(call, both, joined({outer, blocks * block}));
   return moved(call, sliced(call, all, last, 0, size), last, dim);
 }

@@ -70,7 +70,8 @@ def TanhOp : UnaryOp<"tanh", "p.dy() * (1.0 - p.y() * p.y())", "scalar::tanh(b, 
 def SigmoidOp : UnaryOp<"sigmoid", "p.dy() * p.y() * (1.0 - p.y())", "scalar::sigmoid(b, loc, x[0])", "1.0 / (1.0 + std::exp(-x[0]))"> { let onnx = "Sigmoid"; }
 // 2/sqrt(pi) = 1.12837916709551257390
 def ErfOp : UnaryOp<"erf", "p.dy() * 1.12837916709551257390 * exp(-p.x() * p.x())", "scalar::erf(b, loc, x[0])", "std::erf(x[0])"> { let onnx = "Erf"; }
-def Expm1Op : UnaryOp<"expm1", "p.dy() * (p.y() + 1.0)", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])", FloatTensor, [AutocastFull]>;
+// Not dy (y + 1), which is 0 where y rounds to -1.
+def Expm1Op : UnaryOp<"expm1", "p.dy() * exp(p.x())", "scalar::expm1(b, loc, x[0])", "std::expm1(x[0])", FloatTensor, [AutocastFull]>;
 def TanOp : UnaryOp<"tan", "p.dy() * (p.y() * p.y() + 1.0)", "scalar::tan(b, loc, x[0])", "std::tan(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Tan"; }
 def AsinOp : UnaryOp<"asin", "p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::asin(b, loc, x[0])", "std::asin(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Asin"; }
 def AcosOp : UnaryOp<"acos", "-p.dy() * rsqrt(1.0 - p.x() * p.x())", "scalar::acos(b, loc, x[0])", "std::acos(x[0])", FloatTensor, [AutocastFull]> { let onnx = "Acos"; }

@@ -69,6 +69,37 @@ for type in f32 bf16 f16; do
   expect 4 '^w .*  differs' "$bin/tandem" check "twice-$type.json"
 done
 
+# Gradients far below 0, where exp(x) - 1 is -1 in f32, were 0.
+for op in elu selu celu expm1; do
+  graph "$op" f32 '{"op": "constant", "type": "f32", "shape": [],
+    "value": -20.0, "outputs": ["c"]},
+    {"op": "multiply", "inputs": ["w", "c"], "outputs": ["z"]},
+    {"op": "'$op'", "inputs": ["z"], "outputs": ["y"]}'
+  expect 0 '^w .*[0-9]$' "$bin/tandem" check $op.json --tolerance=1e-4
+done
+
+# Products of other blocks, of which there is none before the first one, made
+# the gradient of what is infinite there no number: cumprod([1, inf, 0, 3]).
+cat >infinite.json <<'END'
+{"format": "tandem-graph", "version": 1, "name": "infinite",
+ "params": [{"name": "w", "type": "f32", "shape": [4],
+   "init": {"kind": "constant", "value": 1.0}}],
+ "nodes": [
+   {"op": "constant", "type": "f32", "shape": [4], "value": [0, 1, -1, 2],
+    "outputs": ["a"]},
+   {"op": "constant", "type": "f32", "shape": [4], "value": [1, 0, 1, 1],
+    "outputs": ["b"]},
+   {"op": "div", "inputs": ["a", "b"], "outputs": ["more"]},
+   {"op": "add", "inputs": ["w", "more"], "outputs": ["x"]},
+   {"op": "cumprod", "inputs": ["x"], "outputs": ["y"]},
+   {"op": "grad", "inputs": ["y", "x"], "outputs": ["g"]},
+   {"op": "select_index", "inputs": ["g"], "outputs": ["second"],
+    "attributes": {"index": 1}}],
+ "outputs": [{"name": "second", "value": "second", "no_grad": true}]}
+END
+expect 0 '' "$bin/tandem" compile infinite.json -o infinite.tdm
+expect 0 '^second = 1$' "$bin/tandem" run infinite.tdm
+
 # A backward that passes the gradient straight through could not be excused.
 graph through f32 "$(custom ste "$rounded" "$right")"
 expect 4 '^w .*  differs' "$bin/tandem" check through.json
