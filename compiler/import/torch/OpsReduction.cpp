@@ -42,6 +42,16 @@ static LogicalResult reduced(Node &node, StringRef function, const Expr &x,
                        : x);
 }
 
+/// all and any: bools, but of uint8 in their own type.
+static LogicalResult truth(Node &node) {
+  Expr x = node.value("self");
+  if (!x)
+    return failure();
+  Expr y = node.make(node.op(), x.value, overDims(node, x));
+  return node.result(
+      y && elementOf(x).isUnsignedInteger(8) ? y.cast(elementOf(x)) : y);
+}
+
 /// max and min: of all elements, or along a dimension with their indices.
 static LogicalResult extremeWithIndex(Node &node) {
   Expr x = node.value("self");
@@ -277,9 +287,10 @@ void torch::addReductionOps(OpTable &table) {
   table.add("sum mean prod", [](Node &node) {
     return reduced(node, node.op(), operand(node, node.op() == "mean"));
   });
-  table.add("amax amin all any count_nonzero", [](Node &node) {
+  table.add("amax amin count_nonzero", [](Node &node) {
     return reduced(node, node.op(), node.value("self"));
   });
+  table.add("all any", truth);
   table.add("max min", extremeWithIndex);
   table.add("argmax argmin", argument);
   table.add("var std var_mean std_mean", variance);
