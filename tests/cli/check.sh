@@ -100,6 +100,21 @@ END
 expect 0 '' "$bin/tandem" compile infinite.json -o infinite.tdm
 expect 0 '^second = 1$' "$bin/tandem" run infinite.tdm
 
+# Several models: each is checked, whatever is wrong with another one.
+printf '{' >broken.json
+expect 4 'error: 2 of 3 models have errors; twice-f32.json: 1 of 1 gradients differ' \
+  "$bin/tandem" check twice-f32.json broken.json right-f32.json
+for line in '^twice-f32.json: error: 1 of 1 gradients differ' \
+  '^broken.json: error: .*not JSON' '^right-f32.json:$' \
+  '^3 models checked, 2 of them with errors$'; do
+  grep -qE "$line" <<<"$out" || fail "expected '$line' in: $out"
+done
+expect 0 '^2 models checked, 0 of them' "$bin/tandem" check right-f32.json elu.json
+expect 2 "expected models of one format, but got 'elu.json' and" \
+  "$bin/tandem" check elu.json "$2/digits/mlp.mlir"
+expect 2 '--dump-phases is of one model, but got 2' "$bin/tandem" check \
+  elu.json selu.json --dump-phases=d
+
 # A backward that passes the gradient straight through could not be excused.
 graph through f32 "$(custom ste "$rounded" "$right")"
 expect 4 '^w .*  differs' "$bin/tandem" check through.json

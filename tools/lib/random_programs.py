@@ -7,18 +7,28 @@ by what keeps numbers near 1, where it may leave that.
 
 import math
 
+from random_kinds import MoreKinds
+
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 129]
-MOST = 20000  # elements of a value
+MOST, SMALL = 20000, 600  # elements of a value; of a small program
+
+# What has kinks: differences may step over them.
+KINKED = {"abs", "relu", "leaky_relu", "elu", "hardswish", "hardtanh", "selu", "relu6", "softshrink", "hardsigmoid", "celu", "fmax", "fmin", "where", "amax",
+          "amin", "topk", "sum_abs", "max_pool", "clamp", "shrink", "hardshrink", "threshold", "prelu", "masked_fill", "masked_scatter", "l1_loss",
+          "margin_ranking_loss", "max", "min", "kthvalue", "adaptive_max_pool", "global_max_pool", "grid_sample", "scatter_reduce", "scatter_elements",
+          "argsort", "max_pool1d", "max_pool3d"}
 
 
 def product(shape):
     return math.prod(shape)
 
 
-class Program:
-    def __init__(self, random, type_):
+class Program(MoreKinds):
+    def __init__(self, random, type_, small=False):
         self.random, self.type = random, type_
+        self.sizes, self.most = (SIZES[:11], SMALL) if small else (SIZES, MOST)
         self.inputs, self.params, self.nodes, self.shapes, self.count = [], [], [], {}, 0
+        self.smooth = False  # without KINKED
 
     # --- values
     def name(self, kind):
@@ -26,15 +36,15 @@ class Program:
         return f"{kind}{self.count}"
 
     def size(self, most=129):
-        if self.random.random() < 0.01:
+        if self.random.random() < 0.02:
             return 0
-        return self.random.choice([size for size in SIZES if size <= most])
+        return self.random.choice([size for size in self.sizes if size <= most])
 
     def shape(self, rank=None):
         rank = self.random.choice([0, 1, 2, 2, 2, 3, 3, 4]) if rank is None else rank
         while True:
             shape = [self.size() for _ in range(rank)]
-            if product(shape) <= MOST:
+            if product(shape) <= self.most:
                 return shape
 
     def param(self, shape):
@@ -208,37 +218,37 @@ class Program:
         if op == "constant_pad":
             pads = [[self.random.randint(0, 3), self.random.randint(0, 3)] if self.random.random() < 0.6 else [0, 0] for _ in shape]
             result = [size + sum(pad) for size, pad in zip(shape, pads)]
-            if product(result) > MOST:
+            if product(result) > self.most:
                 return None
             return self.node(op, [x], result, pad=[n for pad in pads[::-1] for n in pad], value=0.25)
         if op == "expand":
             result = [self.size(9) if size == 1 else size for size in shape]
             if self.random.random() < 0.5:
                 result = [self.size(5), *result]
-            return self.node(op, [x], result, shape=result) if product(result) <= MOST else None
+            return self.node(op, [x], result, shape=result) if product(result) <= self.most else None
         if op == "cat":
             parts = [x] + [self.pick(lambda other: len(other) == rank and all(a == b or d == dim for d, (a, b) in enumerate(zip(other, shape))),
                                      lambda: [self.size(33) if d == dim else size for d, size in enumerate(shape)]) for _ in range(self.random.randint(1, 3))]
             result = list(shape)
             result[dim] = sum(self.shapes[part][dim] for part in parts)
-            return self.node(op, parts, result, dim=dim) if product(result) <= MOST else None
+            return self.node(op, parts, result, dim=dim) if product(result) <= self.most else None
         if op == "stack":
             parts = [x] + [self.pick(lambda other: other == shape, lambda: list(shape)) for _ in range(self.random.randint(1, 2))]
-            return self.node(op, parts, shape[:dim] + [len(parts)] + shape[dim:], dim=dim) if product(shape) * len(parts) <= MOST else None
+            return self.node(op, parts, shape[:dim] + [len(parts)] + shape[dim:], dim=dim) if product(shape) * len(parts) <= self.most else None
         if op == "repeat":
             repeats = [self.random.choice([1, 1, 2, 3]) for _ in shape]
             result = [size * times for size, times in zip(shape, repeats)]
-            return self.node(op, [x], result, repeats=repeats) if product(result) <= MOST else None
+            return self.node(op, [x], result, repeats=repeats) if product(result) <= self.most else None
         if op == "repeat_interleave":
             times = self.random.choice([2, 3])
             result = [size * times if d == dim else size for d, size in enumerate(shape)]
-            return self.node(op, [x], result, repeats=times, dim=dim) if product(result) <= MOST else None
+            return self.node(op, [x], result, repeats=times, dim=dim) if product(result) <= self.most else None
         if op == "select" and shape[dim] > 0:
             return self.node("select_index", [x], shape[:dim] + shape[dim + 1:], dim=dim, index=self.random.randrange(shape[dim]))
         if op == "unfold" and shape[dim] > 1:
             size, step = self.random.randint(1, min(5, shape[dim])), self.random.randint(1, 3)
             result = shape[:dim] + [(shape[dim] - size) // step + 1] + shape[dim + 1:] + [size]
-            return self.node("unfold_dim", [x], result, dim=dim, size=size, step=step) if product(result) <= MOST else None
+            return self.node("unfold_dim", [x], result, dim=dim, size=size, step=step) if product(result) <= self.most else None
         if op == "diagonal" and rank > 1 and 0 not in shape[-2:]:
             return self.node(op, [x], shape[:-2] + [min(shape[-2:])], dim1=rank - 2, dim2=rank - 1)
         if op == "triu" and rank > 1:
@@ -262,36 +272,36 @@ class Program:
         if len(shape) < 2 or 0 in shape:
             return None
         m, k = shape[-2:]
-        n = self.random.choice(SIZES)
-        if product(shape[:-1]) * n > MOST:
+        n = self.random.choice(self.sizes)
+        if product(shape[:-1]) * n > self.most:
             return None
         if op == "linear":
-            y = self.pick(lambda other: len(other) == 2 and other[1] == k and 0 not in other and product(shape[:-1]) * other[0] <= MOST, lambda: [n, k])
+            y = self.pick(lambda other: len(other) == 2 and other[1] == k and 0 not in other and product(shape[:-1]) * other[0] <= self.most, lambda: [n, k])
             out = self.shapes[y][0]
             more = [self.pick(lambda other: other == [out], lambda: [out])] if self.random.random() < 0.6 else []
             return self.scaled(self.hidden("linear", [x, y, *more]), [*shape[:-1], out], k)
         if op == "attention" and len(shape) == 3:
             batch, rows, depth = shape
-            cols = self.random.choice(SIZES[:14])
-            if batch * rows * cols > MOST * 4 or batch * cols * depth > MOST:
+            cols = self.random.choice(self.sizes[:14])
+            if batch * rows * cols > self.most * 4 or batch * cols * depth > self.most:
                 return None
             key, value = (self.pick(lambda other: other == [batch, cols, depth], lambda: [batch, cols, depth]) for _ in range(2))
             causal = self.random.random() < 0.4
             return self.node("scaled_dot_product_attention", [x, key, value], shape, is_causal=causal)
         if op == "outer":
-            a, b = (self.pick(lambda other: len(other) == 1 and 0 < other[0] < 140, lambda: [self.random.choice(SIZES)]) for _ in range(2))
+            a, b = (self.pick(lambda other: len(other) == 1 and 0 < other[0] < 140, lambda: [self.random.choice(self.sizes)]) for _ in range(2))
             return self.node(op, [a, b], [self.shapes[a][0], self.shapes[b][0]])
         if op == "einsum":
-            y = self.pick(lambda other: len(other) == 2 and other[0] == m and 0 not in other and product(shape[:-2]) * k * other[1] <= MOST, lambda: [m, n])
+            y = self.pick(lambda other: len(other) == 2 and other[0] == m and 0 not in other and product(shape[:-2]) * k * other[1] <= self.most, lambda: [m, n])
             out = self.shapes[y][1]
             lead = "abcdef"[:len(shape) - 2]
-            if product(shape[:-2]) * k * out > MOST:
+            if product(shape[:-2]) * k * out > self.most:
                 return None
             return self.scaled(self.hidden(op, [x, y], equation=f"{lead}mk,mn->{lead}kn"), [*shape[:-2], k, out], m)
         batch = shape[:-2] if self.random.random() < 0.5 else self.stretched(shape[:-2])
         want = [*batch, k, n]
         y = self.pick(lambda other: len(other) >= 2 and 0 not in other and other[-2] == k and self.stretches(other[:-2], shape[:-2])
-                      and product(shape[:-1]) * other[-1] <= MOST, lambda: want)
+                      and product(shape[:-1]) * other[-1] <= self.most, lambda: want)
         return self.scaled(self.hidden("linalg_matmul", [x, y]), [*shape[:-1], self.shapes[y][-1]], k)
 
     def image(self):
@@ -315,7 +325,7 @@ class Program:
             else:
                 result = [(s - 1) * t - 2 * p + d * (k - 1) + 1 for s, k, t, p, d in zip(plane, kernel, strides, padding, dilation)]
                 weight = [c, out // groups, *kernel]
-            if min(result) < 1 or n * out * product(result) > MOST:
+            if min(result) < 1 or n * out * product(result) > self.most:
                 return None
             more = [self.pick(lambda other: other == [out], lambda: [out])] if self.random.random() < 0.5 else []
             value = self.hidden(op, [x, self.param(weight), *more], strides=strides, padding=padding, dilation=dilation, groups=groups)
@@ -366,16 +376,16 @@ class Program:
         dim = self.random.randrange(len(shape))
         op = self.random.choice(["index_select", "gather", "index_add", "scatter_add", "cross_entropy", "embedding_bag"])
         if op == "index_select":
-            count = self.random.choice(SIZES[:12])
+            count = self.random.choice(self.sizes[:12])
             result = shape[:dim] + [count] + shape[dim + 1:]
-            return self.node(op, [x, self.indices([count], shape[dim])], result, dim=dim) if product(result) <= MOST else None
+            return self.node(op, [x, self.indices([count], shape[dim])], result, dim=dim) if product(result) <= self.most else None
         if op == "gather":
             result = [self.random.randint(1, size) for size in shape]
             return self.node(op, [x, self.indices(result, shape[dim])], result, dim=dim)
         if op == "index_add":
-            count = self.random.choice(SIZES[:8])
+            count = self.random.choice(self.sizes[:8])
             part = shape[:dim] + [count] + shape[dim + 1:]
-            if product(part) > MOST:
+            if product(part) > self.most:
                 return None
             return self.node(op, [x, self.indices([count], shape[dim]), self.pick(lambda other: other == part, lambda: part)], shape, dim=dim)
         if op == "scatter_add":
@@ -384,7 +394,7 @@ class Program:
         if op == "cross_entropy" and len(shape) == 2:
             return self.node("cross_entropy_loss", [x, self.indices([shape[0]], shape[1])], [], label_smoothing=self.random.choice([0.0, 0.1]))
         if op == "embedding_bag" and len(shape) == 2:
-            rows, many = self.random.choice(SIZES[:8]), self.random.choice([1, 2, 3])
+            rows, many = self.random.choice(self.sizes[:8]), self.random.choice([1, 2, 3])
             return self.node(op, [x, self.indices([rows, many], shape[0])], [rows, shape[1]], mode=self.random.choice(["mean", "sum"]))
         return None
 
@@ -433,7 +443,7 @@ class Program:
 
     def loop(self):
         """A recurrence over the first dimension of a value."""
-        x = self.pick(lambda shape: len(shape) == 2 and 0 not in shape and shape[0] <= 33, lambda: [self.random.choice(SIZES[:10]), self.size(65) or 1])
+        x = self.pick(lambda shape: len(shape) == 2 and 0 not in shape and shape[0] <= 33, lambda: [self.random.choice(self.sizes[:10]), self.size(65) or 1])
         shape = self.shapes[x]
         if len(shape) != 2 or 0 in shape:
             return None
@@ -452,9 +462,13 @@ class Program:
     def grow(self, steps):
         kinds = [self.unary] * 4 + [self.guarded] * 2 + [self.binary] * 5 + [self.reduction] * 3 + [self.along] * 2 + [self.moved] * 6 + \
             [self.matrix] * 3 + [self.image] * 3 + [self.normalized] + [self.lookup] * 2 + \
-            [self.written] * 2 + [self.branch, self.loop]
+            [self.written] * 2 + [self.branch, self.loop] + [self.seldom] * 2 + [self.stepped, self.loss, self.signal] + [self.shaped] * 2 + \
+            [self.reduced, self.products, self.scattered, self.rounded]
         for _ in range(steps):
+            before = list(self.inputs), list(self.params), list(self.nodes), dict(self.shapes)
             self.random.choice(kinds)()
+            if self.smooth and any(node["op"] in KINKED or node.get("attributes", {}).get("p") == 1.0 for node in self.nodes[len(before[2]):]):
+                self.inputs, self.params, self.nodes, self.shapes = before
 
     def graph(self):
         """The JSON graph whose loss is made of all that nobody reads; None if there is nothing."""

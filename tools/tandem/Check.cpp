@@ -6,10 +6,14 @@
 // along one random direction for each parameter.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/artifact/Text.h"
 #include "tools/tandem/CheckModel.h"
 #include "tools/tandem/CompileFlags.h"
 #include "tools/tandem/CompilerCommands.h"
 #include "tools/tandem/EmulatedOrders.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
 
 #include <cmath>
 #include <cstdio>
@@ -116,16 +120,18 @@ static Status printTable(const std::vector<GradientCheck> &checks,
 namespace {
 struct CheckOptions {
   static constexpr std::string_view
-      usage = "check MODEL [options]",
-      description = "Checks the gradient of every parameter of a model: "
-                    "compiled code and central differences against the f64 "
-                    "reference; with --optimizer also what a whole step "
+      usage = "check MODEL ... [options]",
+      description = "Checks the gradient of every parameter of a model, or of "
+                    "several models one after the other: compiled code and "
+                    "central differences against the f64 reference; with "
+                    "--optimizer also what a whole step "
                     "leaves. Inputs are drawn from the seed. With --emulation "
                     "the kernels for cuda run on the device cuda-emu, in "
                     "three orders of their blocks and threads that must give "
                     "the same bits.";
 
-  std::string model;
+  std::string first;
+  std::vector<std::string> models;
   std::optional<int64_t> seed;
   CheckSettings settings;
   std::string differences = "yes";
@@ -133,7 +139,9 @@ struct CheckOptions {
   CompileFlags flags;
 
   void declare(OptionTable &table) {
-    table.positional("MODEL", model, "the model");
+    table.positionals("MODEL", first, models,
+                      "a model; the others are checked whatever is wrong with "
+                      "one of them");
     table
         .integer("seed", "N", seed, 0, UINT32_MAX,
                  "seed of the parameters and inputs")
@@ -173,18 +181,13 @@ struct CheckOptions {
 };
 } // namespace
 
-static Status runCheck(const CheckOptions &command) {
-  CompileOptions options;
-  if (Status s = command.flags.finishWhole(options); !s)
-    return s;
-  Files files;
-  command.flags.declare(files, command.model);
-  if (Status s = files.check(command.flags.force); !s)
-    return s;
+static Status checkModel(const CheckOptions &command,
+                         const CompileOptions &options,
+                         const std::string &model) {
   CheckSettings settings = command.settings;
   settings.seed = static_cast<uint64_t>(command.seed.value_or(0));
   settings.differences = command.differences == "yes";
-  auto check = checkGradients(command.model, options, settings);
+  auto check = checkGradients(model, options, settings);
   if (!check)
     return check.status();
   Status table =
@@ -194,6 +197,69 @@ static Status runCheck(const CheckOptions &command) {
     std::printf("%zu kernels, %zu launches: the same bits in %zu orders\n",
                 check->kernels, check->launches, std::size(kEmulatedOrders));
   return table ? step : table;
+}
+
+/// Each model's table comes behind its name, which is there before the work: a
+/// model that ends the process is the last one that is named.
+static Status checkModels(const CheckOptions &command,
+                          const CompileOptions &options) {
+  Status first;
+  size_t failed = 0;
+  for (const std::string &model : command.models) {
+    std::printf("%s:\n", artifact::forScreen(model).c_str());
+    std::fflush(stdout);
+    Status status = checkModel(command, options, model);
+    if (status)
+      continue;
+    std::printf("%s: error: %s\n", artifact::forScreen(model).c_str(),
+                artifact::forScreen(status.message()).c_str());
+    if (!failed++)
+      first = std::move(status).in(model);
+  }
+  std::printf("%zu models checked, %zu of them with errors\n",
+              command.models.size(), failed);
+  if (!failed)
+    return Status::success();
+  return {first.code(), std::to_string(failed) + " of " +
+                            std::to_string(command.models.size()) +
+                            " models have errors; " + first.message()};
+}
+
+/// Rules for options look at one name, and files that are written have one.
+static Status fitTogether(const CheckOptions &command,
+                          const CompileOptions &options) {
+  auto suffix = llvm::sys::path::extension(command.first);
+  for (const std::string &model : command.models)
+    if (llvm::sys::path::extension(model) != suffix)
+      return Status::usage("expected models of one format, but got " +
+                           artifact::inQuotes(command.first) + " and " +
+                           artifact::inQuotes(model));
+  for (auto [option, value] : {std::pair("dump-phases", &options.dumpPhases),
+                               {"dump-passes", &options.dumpPasses},
+                               {"reproducer", &options.reproducerFile}})
+    if (!value->empty())
+      return Status::usage(std::string("--") + option +
+                           " is of one model, but got " +
+                           std::to_string(command.models.size()));
+  return Status::success();
+}
+
+static Status runCheck(const CheckOptions &command) {
+  CompileOptions options;
+  if (Status s = command.flags.finishWhole(options); !s)
+    return s;
+  if (command.models.size() > 1)
+    if (Status s = fitTogether(command, options); !s)
+      return s;
+  Files files;
+  command.flags.declare(files, command.first);
+  for (const std::string &model : llvm::drop_begin(command.models))
+    files.reads("the model", model);
+  if (Status s = files.check(command.flags.force); !s)
+    return s;
+  return command.models.size() == 1
+             ? checkModel(command, options, command.first)
+             : checkModels(command, options);
 }
 
 Command commands::checkCommand() {

@@ -33,6 +33,8 @@ namespace {
 /// How many times all results are rounded at random; and how many times more
 /// where a gradient seems wrong: one of few elements may change little in two.
 constexpr int kSamples = 2, kMoreSamples = 14;
+/// Of the model's largest gradient: what is smaller is compared with so much.
+constexpr double kOfLargest = 1e-4;
 
 double norm(const Array &a) {
   double sum = 0;
@@ -413,12 +415,11 @@ Result<ModelCheck> Checker::run() {
   auto results = reference::evaluateUnrounded(joint, all);
   if (failed(results))
     return Status::failed("the reference cannot evaluate the joint program");
-  auto rounding = roundingDistances(joint, call, *results, seed, kSamples);
-  if (failed(rounding))
-    return Status::failed("the reference cannot evaluate the joint program");
 
   double largest = 0;
-  bool differs = false;
+  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i)
+    if (roleOfResult(joint, i).getKind() == RoleKind::Grad)
+      largest = std::max(largest, norm((*results)[i]));
   auto ofCode = [&](unsigned result) -> std::optional<Array> {
     auto it =
         compiled.gradients.find(roleOfResult(joint, result).getName().str());
@@ -426,20 +427,30 @@ Result<ModelCheck> Checker::run() {
       return std::nullopt;
     return toArray(it->second);
   };
-  for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
-    if (roleOfResult(joint, i).getKind() != RoleKind::Grad)
-      continue;
-    largest = std::max(largest, norm((*results)[i]));
-    if (auto code = ofCode(i))
-      differs |= distance(*code, (*results)[i]) >
-                 std::max(kOfRounding * (*rounding)[i],
-                          kRelative * norm((*results)[i]));
-  }
-  if (differs) {
-    auto more = roundingDistances(joint, call, *results, ~seed, kMoreSamples);
+  // Rounding is looked at as far as something is left for it to explain.
+  auto isExplained = [&](ArrayRef<double> rounding) {
+    for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
+      if (roleOfResult(joint, i).getKind() != RoleKind::Grad)
+        continue;
+      const Array &gradient = (*results)[i];
+      // Gradients that cancel to nothing are compared with the largest.
+      double scale = std::max(norm(gradient), kOfLargest * largest);
+      if (auto code = ofCode(i);
+          code && !(distance(*code, gradient) <=
+                    std::max(kOfRounding * rounding[i], kRelative * scale)))
+        return false;
+    }
+    return true;
+  };
+  std::vector<double> rounding(results->size(), 0);
+  for (auto [samples, from] :
+       {std::pair(kSamples, seed), {kMoreSamples, ~seed}}) {
+    if (isExplained(rounding))
+      break;
+    auto more = roundingDistances(joint, call, *results, from, samples);
     if (failed(more))
       return Status::failed("the reference cannot evaluate the joint program");
-    for (auto [known, found] : llvm::zip_equal(*rounding, *more))
+    for (auto [known, found] : llvm::zip_equal(rounding, *more))
       known = std::max(known, found);
   }
   ModelCheck found;
@@ -451,14 +462,13 @@ Result<ModelCheck> Checker::run() {
     check.name = role.getName().str();
     const Array &gradient = (*results)[i];
     check.norm = norm(gradient);
-    // Gradients that cancel to nothing are compared with the model's largest.
-    double scale = std::max(check.norm, 1e-4 * largest);
+    double scale = std::max(check.norm, kOfLargest * largest);
     auto code = ofCode(i);
     if (!code)
       return Status::failed("the artifact has no gradient of '" + check.name +
                             "'");
     check.compiledError = distance(*code, gradient) / std::max(scale, 1e-300);
-    check.roundingError = (*rounding)[i] / std::max(scale, 1e-300);
+    check.roundingError = rounding[i] / std::max(scale, 1e-300);
     unsigned argument = *findValue(graph, check.name);
     check.trusted = trusted.lookup(graph.getArgument(argument));
     if (settings.differences && check.trusted.empty())
