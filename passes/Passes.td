@@ -313,6 +313,17 @@ def ExpandPowers : FunctionPass<"tandem-expand-powers"> {
   let statistics = [Statistic<"expandedPowers", "expanded", "powers that were replaced">];
 }
 
+def SimplifyWindows : FunctionPass<"tandem-simplify-windows"> {
+  let summary = "Makes products and sums of convolutions and averages over whole images";
+  let description = [{
+    A convolution of one group and its gradients, without padding, whose window
+    is the whole image, such as one of 1x1 taps on images of one pixel, become
+    `matmul`; `avg_pool2d` over the whole image becomes a `reduce_sum`, and its
+    gradient a `broadcast`. Results may differ in the last bits.
+  }];
+  let statistics = [Statistic<"simplified", "simplified", "ops that were replaced">];
+}
+
 def Simplify : FunctionPass<"tandem-simplify"> {
   let summary = "Folds, canonicalizes, and merges equal ops of forward and backward";
   let description = [{

@@ -10,10 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
+#include "passes/optimize/ReplaceTagged.h"
 
-#include "ir/Expr.h"
 #include "ir/Ops.h"
-#include "ir/Tags.h"
 
 #include <cmath>
 #include <limits>
@@ -109,34 +108,14 @@ struct ExpandPowers : tandem::impl::ExpandPowersBase<ExpandPowers> {
     std::optional<double> exponent = splatOf(op.getRhs());
     if (!exponent)
       return;
-    OpBuilder builder(op);
-    Block::iterator before = op->getIterator();
-    bool isFirst = before == op->getBlock()->begin();
-    if (!isFirst)
-      --before;
-    Expr x(builder, op.getLoc(), op.getLhs());
-    Type element = x.type().getElementType();
-    bool isNarrow =
-        isa<FloatType>(element) && !element.isF32() && !element.isF64();
-    Expr y = expanded(isNarrow ? x.cast(builder.getF32Type()) : x, *exponent);
-    if (!y)
-      return;
-    y = y.cast(element);
-    // What the power was tagged with holds for what is computed instead; that
-    // it is saved, for the result alone.
-    Block::iterator made =
-        isFirst ? op->getBlock()->begin() : std::next(before);
-    for (; &*made != op; ++made) {
-      for (NamedAttribute attribute : op->getDiscardableAttrs())
-        made->setDiscardableAttr(attribute.getName(), attribute.getValue());
-      if (made->getResult(0) != y.value) {
-        made->removeDiscardableAttr(kSaveAttr);
-        made->removeDiscardableAttr(kOffloadAttr);
-      }
-    }
-    op.getResult().replaceAllUsesWith(y);
-    op.erase();
-    ++expandedPowers;
+    expandedPowers += replaceTagged(op, [&](OpBuilder &builder) {
+      Expr x(builder, op.getLoc(), op.getLhs());
+      Type element = x.type().getElementType();
+      bool isNarrow =
+          isa<FloatType>(element) && !element.isF32() && !element.isF64();
+      Expr y = expanded(isNarrow ? x.cast(builder.getF32Type()) : x, *exponent);
+      return y ? y.cast(element) : y;
+    });
   }
 };
 

@@ -110,6 +110,8 @@ void tandem::buildOptimizePipeline(OpPassManager &passes) {
   program.addPass(createSetPrecision());
   // After the gradients, whose formulas have powers of their own.
   program.addPass(createExpandPowers());
+  // Before products and sums are simplified.
+  program.addPass(createSimplifyWindows());
   program.addPass(createSimplify());
   // No fold makes a constant in a region from here on.
   program.addPass(createHoistConstants());
