@@ -19,10 +19,11 @@ static bool isForWinograd(const Convolution &c) {
 }
 
 /// Checks the convolution and both gradients.
-static void check(const Convolution &c, int vectorBits = 0) {
+static void check(const Convolution &c, int vectorBits = 0,
+                  bool hasEnd = false) {
   double errors = isForWinograd(c) ? 3 : 1;
   for (ConvolutionPass pass : kConvolutionPasses)
-    checkKernel(convolutionKernel(c, pass),
+    checkKernel(convolutionKernel(c, pass, hasEnd),
                 {errors * termsOf(c, pass), vectorBits});
 }
 
@@ -69,6 +70,24 @@ TEST(Convolution, Depthwise) {
   for (const char *element : {"f64", "bf16"})
     check({2, 4, 8, 19, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4, element});
   check({2, 4, 8, 19, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4}, 256);
+}
+
+/// Lines that fill half of a vector or less have shorter ones, and all lines of
+/// a plane are finished at once.
+TEST(Convolution, DepthwiseOfShortLines) {
+  for (bool hasEnd : {false, true}) {
+    auto check = [&](const Convolution &c) { ::check(c, 0, hasEnd); };
+    check({3, 5, 4, 4, 5, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}, 5});
+    check({2, 5, 7, 7, 5, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 5});
+    check({2, 5, 7, 7, 5, 5, 5, {2, 2}, {2, 2, 2, 2}, {1, 1}, 5});
+    check({2, 3, 14, 13, 3, 3, 3, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3});
+    check({2, 6, 9, 5, 6, 3, 4, {1, 2}, {0, 1, 2, 1}, {2, 1}, 3});
+    check({1, 4, 30, 3, 4, 7, 3, {1, 1}, {3, 3, 1, 1}, {1, 1}, 4});
+    ::check({2, 5, 9, 4, 5, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 5}, 256,
+            hasEnd);
+    for (const char *element : {"f64", "bf16"})
+      check({2, 4, 7, 6, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 4, element});
+  }
 }
 
 /// Blocks of lines and of images, bands of planes of which the last is short,

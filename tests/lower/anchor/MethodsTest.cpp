@@ -66,6 +66,7 @@ TEST(Methods, RowsOfConvolutions) {
                         {"winograd", images(64, 16, 64, 3), Pass::FilterGrad},
                         {"depthwise", depthwise(8, 20, 3), Pass::FilterGrad},
                         {"pixels", depthwise(8, 20, 3), Pass::Forward},
+                        {"pixels", depthwise(8, 7, 3), Pass::InputGrad},
                         {"pixels", images(40, 32, 4, 3), Pass::Forward},
                         {"pixels", images(3, 32, 64, 5), Pass::InputGrad},
                         {"pointwise", images(64, 16, 64, 1), Pass::Forward},

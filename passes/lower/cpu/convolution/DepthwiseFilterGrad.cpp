@@ -1,9 +1,9 @@
 //===- DepthwiseFilterGrad.cpp - gradients of filters of one plane --------===//
 //
 // An item is a plane of x with its plane of dy. Lanes are neighbouring pixels:
-// each tap has a register of sums, to which the products of a vector of dy and
-// what it sees at that tap, in a padded copy of x, are added. The lanes are
-// added at the end.
+// each tap has a register of sums (of short lines, a part of one), to which the
+// products of a vector of dy and what it sees at that tap, in a padded copy of
+// x, are added. The lanes are added at the end.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/cpu/convolution/DepthwiseFilterGrad.h"
@@ -53,7 +53,7 @@ DepthwiseFilterGrad::DepthwiseFilterGrad(AnchorKernel &kernel)
       taps(conv.window.kernel[0] * conv.window.kernel[1]) {
   auto result = cast<RankedTensorType>(kernel.anchor->getResult(0).getType());
   type = scalar::computeType(result.getElementType());
-  lanes = kernel.target.lanes(type);
+  lanes = x.lanes(kernel.target.lanes(type));
   SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 4);
   image = kernel.operand(0, dims, conv.inputShape());
   gradient = kernel.operand(1, dims, conv.outputShape());

@@ -52,6 +52,8 @@ private:
   bool keepsTaps() const {
     return planes == 1 && taps <= 9 && kernel.target.registers >= 32;
   }
+  /// Lines are shorter than half of a vector of the processor.
+  bool isNarrow() const { return lanes < kernel.target.lanes(type); }
   /// Sums go from the registers to the result.
   bool isStored() const {
     return output && x.phases == 1 && planeBlocks() == 1;
@@ -69,7 +71,10 @@ private:
   void storeTile(const Tile &tile, ValueRange sums);
   Value placeOf(Value row, Value line, int64_t phase, Value column);
   void finishBand();
+  void finishLines(Value row, Value first, Value count);
   void finishLine(Value row, Value inBand, Value line);
+  void forEachVector(Value from,
+                     llvm::function_ref<void(Value sum, int64_t column)> body);
   void storeVector(Value sum, Value row, Value line, Value column, Value mask);
 
   AnchorKernel &kernel;
@@ -84,8 +89,8 @@ private:
   int64_t lines;                    ///< neighbours of an item
   int64_t planesOfBlock;
   std::optional<PaddedImages> padded;
-  Value sums; ///< [row][line of the result][phase][neighbour]
-  Value joined;
+  Value sums;   ///< [row][line of the result][phase][neighbour]
+  Value joined; ///< results side by side: of a line, or of a band of short ones
   int64_t sumsOfPhase, sumsOfLine, linesOfBand;
   Value atImage, atGroup, firstLine;
   Code::Values taken; ///< the taps of a tile's planes, if there is room
@@ -94,7 +99,8 @@ private:
 
 PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
     : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
-      product(product), conv(product.conv), lanes(kernel.target.lanes(type)) {
+      product(product), conv(product.conv),
+      lanes(x.lanes(kernel.target.lanes(type))) {
   SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 5);
   // Group, row, plane and tap.
   int64_t filters = conv.filtersPerGroup();
@@ -154,7 +160,9 @@ double PixelConvolution::multiplyAdds() const {
 /// The sums, a vector of the image and taps are in registers; what an item
 /// reads of a block of planes stays in the first-level cache.
 void PixelConvolution::schedule() {
-  constexpr int64_t cacheBytes = caches::kFirst * 3 / 4, mostLines = 4;
+  constexpr int64_t cacheBytes = caches::kFirst * 3 / 4;
+  // Short vectors wait for each other's sums longer.
+  const int64_t mostLines = isNarrow() ? 8 : 4;
   int64_t most = kernel.target.registers >= 32 ? 24 : 10;
   rows = keepsTaps() ? 1 : across;
   if (keepsTaps())
@@ -198,7 +206,11 @@ void PixelConvolution::takeScratch() {
   if (isStored())
     return;
   sums = kernel.scratch.take(code, {across * linesOfBand * sumsOfLine}, type);
-  if (!output && x.phases == 2)
+  if (!output && isNarrow())
+    // The last vector reaches over the end.
+    joined =
+        kernel.scratch.take(code, {linesOfBand * x.results + sumsOfLine}, type);
+  else if (!output && x.phases == 2)
     joined = kernel.scratch.take(code, {sumsOfLine}, type);
 }
 
@@ -428,44 +440,77 @@ void PixelConvolution::finishBand() {
   Value first = code.mul(firstLine, y.phases);
   Value count = code.min(code.sub(code.index(y.results), first), linesOfBand);
   code.loop(code.index(0), code.index(across), 1, [&](Value row) {
+    if (!output && isNarrow())
+      return finishLines(row, first, count);
     code.loop(code.index(0), count, 1, [&](Value line) {
       finishLine(row, line, code.add(first, line));
     });
   });
 }
 
-/// Where there are two phases, their neighbours take turns.
-void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
-  Value memref = sums, from = placeOf(row, inBand, 0, code.index(0));
+/// Calls `body` with the vectors of a line's sums from `from` on, and with the
+/// column of each. Where there are two phases, their neighbours take turns.
+void PixelConvolution::forEachVector(
+    Value from, llvm::function_ref<void(Value sum, int64_t column)> body) {
   SmallVector<int64_t> low, high;
   for (int64_t lane = 0; lane < lanes; ++lane) {
     (2 * lane < lanes ? low : high).append({lane, lanes + lane});
   }
-  if (output || x.phases == 2) {
-    auto put = [&](Value sum, int64_t column) {
-      int64_t left = x.results - column;
-      if (!output)
-        code.store(sum, joined, code.index(column));
-      else if (left > 0)
+  for (int64_t column = 0; column < sumsOfPhase; column += lanes) {
+    Value sum = code.load(sums, code.add(from, column), lanes);
+    if (x.phases == 1) {
+      body(sum, column);
+      continue;
+    }
+    Value odd = code.load(sums, code.add(from, sumsOfPhase + column), lanes);
+    auto part = [&](ArrayRef<int64_t> lanesOf) {
+      return vector::ShuffleOp::create(code.b, code.loc, sum, odd, lanesOf);
+    };
+    body(part(low), 2 * column);
+    body(part(high), 2 * column + lanes);
+  }
+}
+
+/// The lines of a band one after the other, so that vectors of what follows
+/// from them are whole. What a line's last vector has too much, the next line
+/// writes over.
+void PixelConvolution::finishLines(Value row, Value first, Value count) {
+  code.loop(code.index(0), count, 1, [&](Value line) {
+    Value to = code.mul(line, x.results);
+    forEachVector(placeOf(row, line, 0, code.index(0)),
+                  [&](Value sum, int64_t column) {
+                    code.store(sum, joined, code.add(to, column));
+                  });
+  });
+  Value begin = code.mul(first, x.results);
+  bool isFlat = kernel.keepsIndices();
+  code.loop(code.index(0), code.mul(count, x.results), 1, [&](Value pixel) {
+    Value sum =
+        memref::LoadOp::create(code.b, code.loc, joined, ValueRange{pixel});
+    Value result = code.add(begin, pixel), none = code.index(0);
+    if (!isFlat)
+      return kernel.finish(product.index(code, atImage, atGroup, row,
+                                         code.div(result, x.results),
+                                         code.rem(result, x.results)),
+                           sum);
+    Value dims[] = {atImage, atGroup, row, result, none, none};
+    kernel.finish(product.y, dims, product.sizes, sum);
+  });
+}
+
+void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
+  Value memref = sums, from = placeOf(row, inBand, 0, code.index(0));
+  if (output)
+    return forEachVector(from, [&](Value sum, int64_t column) {
+      if (int64_t left = x.results - column; left > 0)
         storeVector(sum, row, line, code.index(column),
                     left < lanes ? code.firstLanes(code.index(left), lanes)
                                  : Value());
-    };
-    for (int64_t column = 0; column < sumsOfPhase; column += lanes) {
-      Value sum = code.load(sums, code.add(from, column), lanes);
-      if (x.phases == 1) {
-        put(sum, column);
-        continue;
-      }
-      Value odd = code.load(sums, code.add(from, sumsOfPhase + column), lanes);
-      auto part = [&](ArrayRef<int64_t> lanesOf) {
-        return vector::ShuffleOp::create(code.b, code.loc, sum, odd, lanesOf);
-      };
-      put(part(low), 2 * column);
-      put(part(high), 2 * column + lanes);
-    }
-    if (output)
-      return;
+    });
+  if (x.phases == 2) {
+    forEachVector(from, [&](Value sum, int64_t column) {
+      code.store(sum, joined, code.index(column));
+    });
     memref = joined;
     from = code.index(0);
   }

@@ -6,6 +6,9 @@
 // one phase, and what they see at a tap is a vector of a padded image
 // (PaddedImages.h), read where it is; the taps are broadcast. A tile is some
 // planes and lines of the result and some vectors, whose sums are in registers.
+// Images whose lines would not fill half of a vector, as those of 7x7 and 4x4
+// at the end of a network, have shorter vectors, and what follows from their
+// results runs over the lines of a plane at once.
 //
 // Sums are made in the order of planes and taps, in blocks of planes that
 // follow from shapes and the target alone.

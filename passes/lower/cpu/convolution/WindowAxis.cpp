@@ -55,3 +55,10 @@ int64_t WindowAxis::padded(int64_t count) const {
       reach = std::max(reach, tap.offset + 1);
   return (count - 1) * step + reach;
 }
+
+int64_t WindowAxis::lanes(int64_t most) const {
+  int64_t lanes = most;
+  while (lanes > 4 && 2 * neighbours() <= lanes)
+    lanes /= 2;
+  return lanes;
+}

@@ -37,6 +37,9 @@ struct WindowAxis {
   int64_t neighbours(int64_t phase) const {
     return (results - phase + phases - 1) / phases;
   }
+  /// The lanes of vectors of neighbours: `most`, or fewer, down to four, where
+  /// those of a line would fill no more than half of them.
+  int64_t lanes(int64_t most) const;
   /// How many padded positions `count` neighbours see.
   int64_t padded(int64_t count) const;
 };
