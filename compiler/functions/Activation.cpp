@@ -188,8 +188,11 @@ static CallResults hardsigmoid(Call &call) {
 
 static CallResults hardswish(Call &call) {
   return widened(call, [](const Expr &x) {
-    Expr inner = select(isGreater(x, 3), x, x * (x + 3) / 6);
-    return select(isLess(x, -3), x.like(0), inner);
+    // What is not taken has no infinite factor: its cotangent is 0.
+    Expr above = isGreater(x, 3);
+    Expr inner = select(above, x.like(0), x);
+    inner = select(isLess(x, -3), x.like(0), inner);
+    return select(above, x, inner * (inner + 3) / 6);
   });
 }
 

@@ -361,11 +361,18 @@ Expr Running::along(const Expr &x, int64_t dim) const {
                         joined({outer, blocks}));
   Expr earlier = upTo(whole, 1);
   earlier = functions::along(call, earlier, shape, functions::upTo(last + 1));
-  Expr number = indices(call, call.builder.getI64Type(), shape, last);
-  if (!earlier || !number)
+  Type i64 = call.builder.getI64Type();
+  Expr number = indices(call, i64, shape, last);
+  Expr place = indices(call, i64, shape, last + 1);
+  if (!earlier || !number || !place)
     return {};
-  // Nothing is before the first block. What is in it is no operand there: its
-  // cotangents are 0, which times an infinite element are not.
+  // What fills the last block up is cut off: its cotangents are 0, which times
+  // an infinite product are not.
+  if (blocks * block > size)
+    earlier =
+        select(functions::isLess(number * double(block) + place, double(size)),
+               earlier, earlier.like(neutral));
+  // Nothing is before the first block, so that what is in it is no operand.
   Expr isFirst = isEqual(number, 0.0);
   Expr both =
       combine(call, earlier, select(isFirst, inside.like(neutral), inside));

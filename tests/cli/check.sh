@@ -78,8 +78,10 @@ for op in elu selu celu expm1; do
   expect 0 '^w .*[0-9]$' "$bin/tandem" check $op.json --tolerance=1e-4
 done
 
-# Products of other blocks, of which there is none before the first one, made
-# the gradient of what is infinite there no number: cumprod([1, inf, 0, 3]).
+# Products of other blocks, of which there is none before the first one, and
+# what fills up the last one made gradients of what is infinite there, or behind
+# it, no number: cumprod([1, inf, 0, 3]) and cumprod([1, inf, 0]). So did the
+# piece of hardswish that is not taken.
 cat >infinite.json <<'END'
 {"format": "tandem-graph", "version": 1, "name": "infinite",
  "params": [{"name": "w", "type": "f32", "shape": [4],
@@ -94,11 +96,26 @@ cat >infinite.json <<'END'
    {"op": "cumprod", "inputs": ["x"], "outputs": ["y"]},
    {"op": "grad", "inputs": ["y", "x"], "outputs": ["g"]},
    {"op": "select_index", "inputs": ["g"], "outputs": ["second"],
+    "attributes": {"index": 1}},
+   {"op": "narrow", "inputs": ["x"], "outputs": ["three"],
+    "attributes": {"length": 3}},
+   {"op": "cumprod", "inputs": ["three"], "outputs": ["y3"]},
+   {"op": "grad", "inputs": ["y3", "three"], "outputs": ["g3"]},
+   {"op": "select_index", "inputs": ["g3"], "outputs": ["last"],
+    "attributes": {"index": 2}},
+   {"op": "hardswish", "inputs": ["x"], "outputs": ["h"]},
+   {"op": "grad", "inputs": ["h", "x"], "outputs": ["gh"]},
+   {"op": "select_index", "inputs": ["gh"], "outputs": ["bent"],
     "attributes": {"index": 1}}],
- "outputs": [{"name": "second", "value": "second", "no_grad": true}]}
+ "outputs": [{"name": "second", "value": "second", "no_grad": true},
+   {"name": "last", "value": "last", "no_grad": true},
+   {"name": "bent", "value": "bent", "no_grad": true}]}
 END
 expect 0 '' "$bin/tandem" compile infinite.json -o infinite.tdm
 expect 0 '^second = 1$' "$bin/tandem" run infinite.tdm
+for line in 'last = inf' 'bent = 1'; do
+  grep -qx "$line" <<<"$out" || fail "expected '$line' in: $out"
+done
 
 # Several models: each is checked, whatever is wrong with another one.
 printf '{' >broken.json
