@@ -8,10 +8,15 @@ bin=$1
 cd "$work" || exit 1
 need_ptxas
 
-# MODEL KERNEL BYTES: at most so many, stores and loads together. These two have
+# MODEL KERNEL BYTES: at most so many, stores and loads together. Two have
 # one thread, which raises a constant to the step count of each of a hundred
-# parameters; what is read for all of them waits in its own memory.
+# parameters; what is read for all of them waits in its own memory. The others are
+# products of f32, of which two blocks fit with 128 registers a thread.
 stated='
+mlp matmul_add_relu_1 16
+gpt matmul_add_0 16
+gpt matmul_sub_sub_mul_add_3 8
+gpt2-124m matmul_add_add_1 24
 gpt2-124m fused_cast_add_cast_mul_exp_2 336
 gpt2-124m fused_add_cast_cast_mul_exp_1 336
 '
@@ -28,6 +33,8 @@ check() {
     local limit
     limit=$(awk -v m="$model" -v k="$kernel" '$1 == m && $2 == k { print $3 }' \
       <<<"$stated")
+    # Others of products and attention spill nothing.
+    [[ $kernel =~ matmul|attention ]] && limit=${limit:-0}
     [ "$bytes" -le "${limit:-32}" ] ||
       fail "$model for $arch: '$kernel' spills $bytes bytes"
   done < <(awk 'NR > 1 { print $1, $NF }' <<<"$out")

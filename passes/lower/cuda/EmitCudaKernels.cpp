@@ -54,9 +54,10 @@ static LogicalResult emit(gpu::GPUModuleOp target, KernelOp kernel) {
     return failure();
   Operation *function = target.lookupSymbol(made.name);
   function->setAttr(kKernelAttr, factsOf(kernel, made));
-  if (made.shape.setsRegisters)
+  if (made.shape.blocksAtOnce)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      Builder(kernel.getContext()).getI32IntegerAttr(1));
+                      Builder(kernel.getContext())
+                          .getI32IntegerAttr(*made.shape.blocksAtOnce));
   return success();
 }
 

@@ -16,6 +16,7 @@
 #include "passes/lower/cuda/ThreadCode.h"
 
 #include <array>
+#include <optional>
 
 namespace tandem::lower::cuda {
 
@@ -26,9 +27,11 @@ struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   /// All zeros before and after the kernel.
   int64_t scratchBytes = 0;
-  /// Warpgroups change the numbers of their registers: a multiprocessor has one
-  /// block at a time, and it begins with an equal share for each thread.
-  bool setsRegisters = false;
+  /// Of how many blocks at a time a multiprocessor must have registers for;
+  /// none: as many as ptxas likes, which spills some to have more blocks.
+  /// Warpgroups change the numbers of their registers: they want one, and begin
+  /// with an equal share for each thread.
+  std::optional<int> blocksAtOnce;
 
   /// As many blocks of `threads` as `items` need, one thread an item.
   static LaunchShape over(int64_t items, int64_t threads = 256);

@@ -364,6 +364,10 @@ LaunchShape AttentionTiles::emit() {
   LaunchShape launch;
   launch.block[0] = shape.threads();
   launch.grid[0] = index.attention.batches * tiles * parts;
+  // For one block more ptxas would spill some of what lives through the loop.
+  int64_t width = std::max(widthA, widthB);
+  if (isForward && elementBytes(index.element) < 4)
+    launch.blocksAtOnce = width <= 48 ? 4 : width <= 64 ? 3 : 2;
   return launch;
 }
 

@@ -442,7 +442,7 @@ LaunchShape AttentionWgmma::emit() {
   LaunchShape launch;
   launch.grid[0] = index.attention.batches * work().blocksOfBatch();
   launch.block[0] = shape.threads() + warpgroupSize;
-  launch.setsRegisters = true;
+  launch.blocksAtOnce = 1;
   layOut();
   initialize();
   code.when(

@@ -103,7 +103,7 @@ LaunchShape GemmEmitter::emit() {
     WgmmaProduct product(code, gemm, schedule);
     product.emit(memory, m, n, kFirst, count, finish);
     shape.block[0] = product.threads();
-    shape.setsRegisters = true;
+    shape.blocksAtOnce = 1;
   } else {
     finish(gemm.K == 0 ? zeros() : accumulate());
   }
