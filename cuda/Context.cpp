@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Context.h"
 
+#include <cstdlib>
+#include <cstring>
+
 namespace tandem::cuda {
 
 using namespace driver;
@@ -75,6 +78,13 @@ Context::open(std::shared_ptr<const Driver> driver, Device device) {
             call.deviceGetAttribute(value, attribute, opened->number))
       return fail(result, "cuDeviceGetAttribute");
   opened->hasPools_ = pools != 0;
+  if (const char *debug = std::getenv("TANDEM_CUDA_DEBUG"); debug && *debug) {
+    if (std::strcmp(debug, "sync") != 0)
+      return Status::usage(
+          "expected TANDEM_CUDA_DEBUG to be 'sync', but got '" +
+          std::string(debug) + "'");
+    opened->waitsForEach_ = true;
+  }
   // The builtin kernels need sm_80, and so does what the compiler emits.
   if (opened->capability() < 80 || !unified)
     return Status::noDevice("cannot use device " + called + " (" +
@@ -99,11 +109,29 @@ Status Context::check(CUresult result, const char *call) const {
   Status status = driver_->check(result, call);
   if (isFatal(result)) {
     std::lock_guard<std::mutex> lock(mutex);
-    if (!lost.load(std::memory_order_relaxed))
-      cause = status.message();
+    if (lost.load(std::memory_order_relaxed))
+      return status;
+    // What the driver says comes from any launch before.
+    if (!waitsForEach_ && !lastQueued[0].empty()) {
+      std::string last = "'" + lastQueued[0] + "'";
+      if (!lastQueued[1].empty())
+        last = "'" + lastQueued[1] + "' and " + last;
+      status = Status(status.code(),
+                      status.message() + "; queued last: " + last +
+                          " (with TANDEM_CUDA_DEBUG=sync the launch is named)");
+    }
+    cause = status.message();
     lost.store(true, std::memory_order_release);
   }
   return status;
+}
+
+void Context::noteQueued(const std::string &program) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (lastQueued[0] == program)
+    return;
+  lastQueued[1].swap(lastQueued[0]);
+  lastQueued[0] = program;
 }
 
 Status Context::lostStatus() const {

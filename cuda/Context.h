@@ -94,6 +94,13 @@ public:
   int multiprocessors() const { return multiprocessors_; }
   int maxSharedBytes() const { return maxSharedBytes_; }
   bool hasPools() const { return hasPools_; }
+  /// TANDEM_CUDA_DEBUG=sync: the host waits for each command of a program, so
+  /// that a fault is known by the launch that made it.
+  bool waitsForEach() const { return waitsForEach_; }
+
+  /// Notes a program that was queued: a fatal error names the last ones, since
+  /// it comes from any of them.
+  void noteQueued(const std::string &program) const;
 
   /// Returns the status of `call`; a fatal error makes the device lost. After
   /// `lose`, success is that error, too: what was waited for is no result.
@@ -119,11 +126,12 @@ private:
   driver::CUcontext context = nullptr;
   std::string name_;
   int major = 0, minor = 0, multiprocessors_ = 0, maxSharedBytes_ = 0;
-  bool hasPools_ = false;
+  bool hasPools_ = false, waitsForEach_ = false;
   mutable std::atomic<bool> lost{false}, wasGivenUp{false};
   mutable std::mutex mutex; ///< of those below
   mutable std::string cause;
-  mutable Status given; ///< to `lose`
+  mutable std::string lastQueued[2]; ///< programs, the last one first
+  mutable Status given;              ///< to `lose`
 };
 
 } // namespace tandem::cuda

@@ -42,8 +42,8 @@ Status CudaCode::run(const ProgramRun &run) {
     over = *found;
   }
   // The watch over collectives cannot look into a graph.
-  if (run.useGraph && !isCapturing && !profile && !over &&
-      plan.commands().commands().size() > 1)
+  if (run.useGraph && !context.waitsForEach() && !isCapturing && !profile &&
+      !over && plan.commands().commands().size() > 1)
     return plan.launchGraph(stream);
 
   for (int number : plan.commands().streams()) {

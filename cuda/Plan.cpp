@@ -219,6 +219,9 @@ Status Plan::queueTimed(size_t index, CUstream stream, Profile &profile) {
 Status Plan::queue(std::span<const CUstream> streams, EventPool &events,
                    Profile *profile, RankGroups *its) {
   ranks = its;
+  context.noteQueued(program.name);
+  const bool waitsForEach =
+      context.waitsForEach() && !context.isCapturing(streams[0]);
   const std::vector<Command> &commands = list.commands();
   const Functions &call = context.call();
   auto waitFor = [&](int stream, CUevent event) {
@@ -244,6 +247,9 @@ Status Plan::queue(std::span<const CUstream> streams, EventPool &events,
     if (status.ok())
       status = profile ? queueTimed(count, stream, *profile)
                        : queueOne(count, stream);
+    if (status.ok() && waitsForEach)
+      status =
+          context.check(call.streamSynchronize(stream), "cuStreamSynchronize");
     if (status.ok() && command.isAwaited) {
       Result<CUevent> event = events.record(stream);
       if (event)

@@ -190,6 +190,7 @@ void Plan::dropGraph() {
 }
 
 Status Plan::launchGraph(CUstream stream) {
+  context.noteQueued(program.name);
   // What the driver cannot update is made anew.
   if (exec && !updateGraph()) {
     if (context.isLost())

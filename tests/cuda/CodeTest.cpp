@@ -416,6 +416,53 @@ TEST_F(CudaCode, ALostDevice) {
   hasErrors = true;
 }
 
+// A fault that comes with a later wait was said to be that wait's alone.
+TEST_F(CudaCode, AFaultNamesWhatWasQueued) {
+  for (bool useGraph : {false, true}) {
+    open();
+    load();
+    Stream s = stream(8);
+    run(forward, s, false);
+    tandemEmulatorSetPolicy("lazy");
+    tandemEmulatorFail("launch:2");
+    Status status = tryRun(evaluate, s, useGraph);
+    if (status.ok())
+      status = device->synchronize(s);
+    expectError(status, "CUDA_ERROR_LAUNCH_FAILED");
+    expectError(status, "queued last: 'forward' and 'evaluate' (with "
+                        "TANDEM_CUDA_DEBUG=sync the launch is named)");
+    EXPECT_TRUE(device->isLost());
+    unload();
+    tandemEmulatorReset();
+  }
+}
+
+TEST_F(CudaCode, DebuggingNamesTheLaunchOfAFault) {
+  setenv("TANDEM_CUDA_DEBUG", "sync", 1);
+  open();
+  load();
+  Stream s = stream(8);
+  // Without a graph, in which launches have no names.
+  uint64_t graphs = tandemEmulatorGetCounts().graphLaunches;
+  run(evaluate, s, true);
+  EXPECT_EQ(download(out, length, s), evaluated());
+  EXPECT_EQ(tandemEmulatorGetCounts().graphLaunches, graphs);
+  tandemEmulatorSetPolicy("lazy");
+  tandemEmulatorFail("launch:2");
+  expectError(tryRun(evaluate, s, true),
+              "launch 1 ('thrice') of program 'evaluate': cuStreamSynchronize "
+              "failed: CUDA_ERROR_LAUNCH_FAILED");
+  EXPECT_TRUE(device->isLost());
+  expectError(tryRun(evaluate, s, true), "device 'cuda:0' is lost: ");
+  setenv("TANDEM_CUDA_DEBUG", "synch", 1);
+  unload();
+  auto wrong = tryOpen();
+  unsetenv("TANDEM_CUDA_DEBUG");
+  ASSERT_FALSE(wrong.ok());
+  expectError(wrong.status(),
+              "expected TANDEM_CUDA_DEBUG to be 'sync', but got 'synch'");
+}
+
 TEST_F(CudaCode, BuffersThatAreMissing) {
   load();
   float *mine = std::exchange(x, nullptr);
