@@ -226,6 +226,11 @@ expect 0 '^26 results of the step checked' "$bin/tandem" check \
   "$2/digits/mlp.mlir" --differences=no --optimizer=adamw:lr=1e-3
 grep -q 'and central differences' <<<"$out" && fail 'differences that were left out'
 
+# Running statistics had the forward's change, too, where the step was compared.
+expect 0 '' "$bin/mutation-models" running-statistics stats.mlir
+expect 0 '^[0-9]+ results of the step checked' "$bin/tandem" check stats.mlir \
+  --differences=no --optimizer=sgd:lr=0.1
+
 # One target at a time.
 for target in cuda cpu:x86-64-v3+x86-64-v4; do
   expect 2 "--target=${target//+/.} is 2 targets, and gradients are checked on one" \

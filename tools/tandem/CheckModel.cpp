@@ -89,15 +89,15 @@ struct Stages {
 
 class Checker {
 public:
-  /// With `load` the programs run on models that it loads.
+  /// The programs run on models that `load` loads; `model` has their values.
   Checker(Stages &stages, Model model, std::function<Result<Model>()> load,
-          const CheckSettings &settings)
+          bool isEmulated, const CheckSettings &settings)
       : graph(stages.graph->lookupSymbol<func::FuncOp>("graph")),
         joint(stages.joint->lookupSymbol<func::FuncOp>("joint")),
         step(stages.parts->lookupSymbol<func::FuncOp>("step")),
         prepare(stages.parts->lookupSymbol<func::FuncOp>("prepare")),
-        model(std::move(model)), load(std::move(load)), settings(settings),
-        seed(settings.seed) {}
+        model(std::move(model)), load(std::move(load)), isEmulated(isEmulated),
+        settings(settings), seed(settings.seed) {}
 
   Result<ModelCheck> run();
 
@@ -118,6 +118,7 @@ private:
   func::FuncOp step, prepare; ///< may be null
   Model model;
   std::function<Result<Model>()> load;
+  bool isEmulated;
   const CheckSettings &settings;
   uint64_t seed;
   llvm::DenseMap<Value, std::string> trusted; ///< what is before which op
@@ -248,7 +249,8 @@ Status Checker::argumentsOf(func::FuncOp program,
 
 /// Runs what was compiled, on the emulated GPU in several orders.
 Status Checker::runCode() {
-  auto values = load ? runInOrders(load, inputs) : runCompiled(model, inputs);
+  auto values =
+      isEmulated ? runInOrders(load, inputs) : runCompiled(load, inputs);
   if (!values)
     return values.status();
   compiled = std::move(*values);
@@ -566,11 +568,9 @@ Result<ModelCheck> tandem::checkGradients(const std::string &path,
   ModelCheck counted;
   if (options.emulation)
     countKernels(model->manifest(), counted);
-  std::function<Result<Model>()> again;
-  if (options.emulation)
-    again = load;
   auto check =
-      Checker(stages, std::move(*model), std::move(again), settings).run();
+      Checker(stages, std::move(*model), load, options.emulation, settings)
+          .run();
   if (check) {
     check->kernels = counted.kernels;
     check->launches = counted.launches;

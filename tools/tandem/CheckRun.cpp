@@ -39,17 +39,30 @@ struct Results {
   std::vector<Destination> destinations;
 };
 
-std::vector<Argument> argumentsOf(const Inputs &inputs) {
+std::vector<Argument> argumentsOf(Inputs &inputs) {
   std::vector<Argument> given;
-  for (const auto &[name, tensor] : inputs)
+  for (auto &[name, tensor] : inputs)
     given.push_back({name, &tensor});
   return given;
 }
 
+/// With memory of their own: programs may write to their inputs.
+Result<Inputs> copyOf(const Inputs &inputs) {
+  Inputs copies;
+  for (const auto &[name, tensor] : inputs) {
+    auto copy = Tensor::empty(tensor.dtype(), tensor.shape());
+    if (!copy)
+      return copy.status();
+    std::memcpy(copy->mutableData<std::byte>(), tensor.data(),
+                static_cast<size_t>(tensor.bytes()));
+    copies.emplace_back(name, std::move(*copy));
+  }
+  return copies;
+}
+
 /// Forward, and backward with cotangents of ones: the sum of all outputs is
 /// differentiated.
-Status runGradients(Model &model, const Inputs &inputs,
-                    CompiledValues &values) {
+Status runGradients(Model &model, Inputs &inputs, CompiledValues &values) {
   const artifact::Program *forward = model.manifest().findProgram("forward"),
                           *backward = model.manifest().findProgram("backward");
   if (!forward || !backward)
@@ -80,10 +93,8 @@ Status runGradients(Model &model, const Inputs &inputs,
   return grads.take(values.gradients);
 }
 
-Status runStep(Model &model, const Inputs &inputs, CompiledValues &values) {
+Status runStep(Model &model, Inputs &inputs, CompiledValues &values) {
   const artifact::Program *step = model.manifest().findProgram("step");
-  if (!step)
-    return Status::success();
   Results outputs(*step, artifact::Role::Output);
   if (Status s = model.step(argumentsOf(inputs), outputs.destinations); !s)
     return s;
@@ -116,12 +127,26 @@ std::string firstOther(const NamedTensors &expected, const NamedTensors &got) {
 } // namespace
 
 Result<CompiledValues>
-tandem::runCompiled(Model &model,
+tandem::runCompiled(const std::function<Result<Model>()> &load,
                     const std::vector<std::pair<std::string, Tensor>> &inputs) {
   CompiledValues values;
-  if (Status s = runGradients(model, inputs, values); !s)
+  auto model = load();
+  if (!model)
+    return model.status();
+  auto given = copyOf(inputs);
+  if (!given)
+    return given.status();
+  if (Status s = runGradients(*model, *given, values); !s)
     return s;
-  if (Status s = runStep(model, inputs, values); !s)
+  if (!model->manifest().findProgram("step"))
+    return values;
+  model = load();
+  if (!model)
+    return model.status();
+  given = copyOf(inputs);
+  if (!given)
+    return given.status();
+  if (Status s = runStep(*model, *given, values); !s)
     return s;
   return values;
 }
@@ -133,10 +158,7 @@ tandem::runInOrders(const std::function<Result<Model>()> &load,
   for (const char *order : kEmulatedOrders) {
     if (Status s = setEmulatedOrder(order); !s)
       return s;
-    auto model = load();
-    if (!model)
-      return model.status();
-    auto values = runCompiled(*model, inputs);
+    auto values = runCompiled(load, inputs);
     if (!values)
       return Status(values.status().code(), values.status().message() +
                                                 " (in the order " + order +

@@ -20,14 +20,15 @@ struct CompiledValues {
   std::map<std::string, runtime::Tensor> stepOutputs, stepValues;
 };
 
-/// Runs forward and backward with cotangents of ones, and then the step.
+/// Runs forward and backward with cotangents of ones, and the step of another
+/// model that `load` makes: the forward may change states.
 Result<CompiledValues>
-runCompiled(runtime::Model &model,
+runCompiled(const std::function<Result<runtime::Model>()> &load,
             const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
 
-/// Runs the programs of models that `load` makes on the emulated GPU in several
-/// orders (EmulatedOrders.h), and returns what they gave in the first one.
-/// Differs if another one has other bits.
+/// Does so on the emulated GPU in several orders (EmulatedOrders.h), and
+/// returns what they gave in the first one. Differs if another one has other
+/// bits.
 Result<CompiledValues>
 runInOrders(const std::function<Result<runtime::Model>()> &load,
             const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
