@@ -16,6 +16,7 @@
 #include "compiler/emit/KernelKeys.h"
 #include "compiler/functions/NearestOp.h"
 #include "compiler/import/JsonGraph.h"
+#include "compiler/import/ParseModule.h"
 #include "compiler/import/onnx/Import.h"
 #include "compiler/import/onnx/OnnxFile.h"
 #include "compiler/import/stablehlo/Import.h"
@@ -35,7 +36,6 @@
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -44,7 +44,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
 
@@ -160,14 +159,12 @@ OwningOpRef<ModuleOp> tandem::readModel(const std::string &path,
     return withGoodNames(
         stablehlo::importModule(text, path, context, status, options), path,
         status);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   context.loadDialect<TandemDialect>();
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     addSuggestion(context, diagnostic);
     return failure(); // others show it
   });
-  auto module = parseSourceFile<ModuleOp>(sources, &context);
+  auto module = parseModule(text, path, context);
   if (!module)
     status = Status::failed("'" + path + "' is not a valid module");
   return withGoodNames(std::move(module), path, status);

@@ -153,6 +153,46 @@ TEST_F(Files, ArraysOfIndicesAreRefused) {
             "");
 }
 
+// An op used what a region after it defines, and a syntax error followed the
+// region: the parser deleted it first, and wrote to what was freed.
+TEST_F(Files, SyntaxErrorsBehindRegionsAreErrors) {
+  const std::string body =
+                        "{\n^bb0(%a: tensor<4xf32>):\n  %9 = tandem.sin %a : "
+                        "tensor<4xf32>\n  tandem.yield %9 : tensor<4xf32>\n}",
+                    other = "{\n^bb0(%b: tensor<4xf32>):\n  tandem.yield %b : "
+                            "tensor<4xf32>\n}";
+  for (const std::string &op :
+       {"tandem.custom_vjp \"s\"(%x) forward " + other + " backward " + body,
+        "tandem.if %c(%x) then " + body + " else " + other,
+        "tandem.scan 6 carries(%x) inputs() constants() " + body,
+        "tandem.while carries(%x) constants() condition " + body + " body " +
+            other,
+        "tandem.kernel \"k\"(%x) " + body,
+        "\"tandem.if\"(%c, %x) (" + body + ", " + other + ")"}) {
+    std::string all =
+        read("x.mlir", "func.func @graph(%x: tensor<4xf32>, %c: tensor<i1>) {\n"
+                       "%u = tandem.sin %9 : tensor<4xf32>\n"
+                       "%v = tandem.sin %9 : tensor<4xf32>\n%4 = " +
+                           op + " { broken");
+    EXPECT_IN("expected '}' in attribute dictionary", all);
+    // What was written to is handed out again.
+    std::vector<std::unique_ptr<char[]>> blocks;
+    for (size_t size = 16; size <= 1024; size += 16)
+      for (int i = 0; i < 16; ++i)
+        blocks.push_back(std::make_unique<char[]>(size));
+  }
+}
+
+// As many strings as no memory holds ended the reader of bytecode with abort().
+TEST_F(Files, CountsOfBytecodeThatAreTooLargeAreErrors) {
+  const char bytes[] = "ML\xefR\x0dStableHLO\0"
+                       "\0\x13\0\xff\xff\xff\xff\xff\xff\xff\x0f" // strings
+                       "\1\1\2\1\3\1\4\1\x08\1"; // the other sections are empty
+  EXPECT_EXIT(read("x.mlir", std::string(bytes, sizeof(bytes) - 1)),
+              testing::ExitedWithCode(1),
+              "tandem: error: '.*/x.mlir': malformed bytecode \\(SmallVector");
+}
+
 // A21: a model called "../evil" wrote its dumps outside of the folder that was
 // asked for, and names with escape sequences were printed as they are.
 TEST_F(Files, NamesThatMakePathsAreRefused) {

@@ -1,5 +1,6 @@
 //===- Import.cpp - from a StableHLO module to a captured module ----------===//
 #include "compiler/import/stablehlo/Import.h"
+#include "compiler/import/ParseModule.h"
 #include "compiler/import/stablehlo/Exported.h"
 #include "compiler/import/stablehlo/ModuleTranslator.h"
 #include "compiler/import/stablehlo/Portable.h"
@@ -7,10 +8,8 @@
 #include "ir/Ops.h"
 
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -152,10 +151,7 @@ OwningOpRef<ModuleOp> stablehlo::importModule(StringRef text,
   bool allowed = context.allowsUnregisteredDialects();
   context.allowUnregisteredDialects(true);
   llvm::scope_exit restore([&] { context.allowUnregisteredDialects(allowed); });
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, path),
-                             llvm::SMLoc());
-  auto source = parseSourceFile<ModuleOp>(sources, &context);
+  auto source = parseModule(text, path, context);
   if (source && isBytecode(text) &&
       (failed(convertPortable(*source)) || failed(verify(*source))))
     source = {};

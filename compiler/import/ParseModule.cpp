@@ -1,0 +1,68 @@
+//===- ParseModule.cpp - a module from a file that may be malformed -------===//
+#include "compiler/import/ParseModule.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace mlir;
+using namespace tandem;
+
+using Module = OwningOpRef<ModuleOp>;
+
+/// MLIR's parser deletes a region when a syntax error follows it, though ops
+/// before it may use what it defines, by a name that was not yet known. So the
+/// first error takes the operands of all ops that were parsed.
+static Module parseText(const llvm::SourceMgr &sources, Location at) {
+  MLIRContext *context = at.getContext();
+  Block block;
+  AsmParserState parsed;
+  {
+    bool isFirst = true;
+    ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+      if (isFirst && diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+        isFirst = false;
+        for (auto &definition : parsed.getOpDefs())
+          definition.op->dropAllReferences();
+      }
+      return failure(); // others show it
+    });
+    // Verified later: then an error leaves the ops as they are.
+    ParserConfig config(context, /*verifyAfterParse=*/false);
+    if (failed(parseAsmSourceFile(sources, &block, config, &parsed)))
+      return {};
+  }
+  Module module =
+      mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+          &block, context, at);
+  return module && succeeded(verify(*module)) ? std::move(module) : Module();
+}
+
+static void endAtFatalError(void *path, const char *reason, bool) {
+  std::fprintf(stderr, "tandem: error: '%s': malformed bytecode (%s)\n",
+               static_cast<const std::string *>(path)->c_str(), reason);
+  llvm::sys::RunInterruptHandlers(); // removes files that are half written
+  std::_Exit(1);
+}
+
+Module tandem::parseModule(StringRef text, const std::string &path,
+                           MLIRContext &context) {
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(text, path);
+  bool isBytecode = mlir::isBytecode(buffer->getMemBufferRef());
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  if (!isBytecode)
+    return parseText(sources, FileLineColLoc::get(&context, path, 0, 0));
+  llvm::ScopedFatalErrorHandler handler(endAtFatalError,
+                                        const_cast<std::string *>(&path));
+  return parseSourceFile<ModuleOp>(sources, &context);
+}
