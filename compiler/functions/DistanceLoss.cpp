@@ -107,10 +107,10 @@ static CallResults klDiv(Call &call) {
   if (isLog) {
     loss = exp(target) * (target - x[0]);
   } else {
-    Expr isPositive = isGreater(target, 0);
-    Expr inside = select(isPositive, target, target.like(1));
-    loss = select(isPositive, target * log(inside), target.like(0)) -
-           target * x[0];
+    // 0 log 0 is 0; the logarithm of a target below 0 is no number.
+    Expr isZero = equals(target, target.like(0));
+    Expr inside = select(isZero, target.like(1), target);
+    loss = select(isZero, target.like(0), target * log(inside)) - target * x[0];
   }
   Type element = call[0].type().getElementType();
   if (how == "none")

@@ -3,7 +3,8 @@
 // Each dimension by itself: where an element of the result lies in the operand
 // is known, so nearest neighbours are a view, and anything else is a product
 // with a constant matrix, a row of weights for each element of the result.
-// Coordinates and weights are computed in double.
+// Weights are computed in double. Which element is nearest is computed in f32,
+// as PyTorch and ONNX Runtime do: where 3 / 0.3 is 10, and not a bit less.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/functions/Products.h"
@@ -23,6 +24,7 @@ struct Axis {
   double scale; ///< of sizes: about out / in
   double start = 0,
          end = 1; ///< the part that is cut out, of tf_crop_and_resize
+  float step = 0; ///< of PyTorch's nearest: about in / out; 0: by `scale`
 };
 
 /// What is done to every dimension. The words are ONNX's.
@@ -33,8 +35,8 @@ struct Resize {
   double cubic = -0.75;
   bool excludesOutside = false, antialias = false;
 
-  double coordinate(const Axis &axis, int64_t i) const;
-  int64_t nearest(const Axis &axis, double at) const;
+  template <typename T> T coordinate(const Axis &axis, int64_t i) const;
+  int64_t nearest(const Axis &axis, int64_t i) const;
   SmallVector<double> weights(const Axis &axis) const;
 };
 
@@ -44,34 +46,45 @@ static double clamp(double x, double low, double high) {
   return std::min(std::max(x, low), high);
 }
 
-/// Where element `i` of the result lies among those of the operand.
-double Resize::coordinate(const Axis &axis, int64_t i) const {
-  double x = double(i), in = double(axis.in), out = in * axis.scale;
-  double half = (x + 0.5) / axis.scale - 0.5;
+/// Where element `i` of the result lies among those of the operand, in the
+/// order of ONNX Runtime's operations.
+template <typename T> T Resize::coordinate(const Axis &axis, int64_t i) const {
+  T x = T(i), in = T(axis.in), scale = T(axis.scale), out = in * scale;
+  T start = T(axis.start), end = T(axis.end);
+  T scaled = (x + T(0.5)) / scale;
   if (coordinates == "half_pixel")
-    return half;
+    return scaled - T(0.5);
   if (coordinates == "pytorch_half_pixel")
-    return axis.out > 1 ? half : 0;
+    return axis.out > 1 ? scaled - T(0.5) : T(0);
   if (coordinates == "half_pixel_symmetric")
-    return in / 2 * (1 - double(axis.out) / out) + half;
+    return in / 2 * (1 - T(axis.out) / out) + scaled - T(0.5);
   if (coordinates == "align_corners")
-    return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
+    return axis.out == 1 ? T(0) : x * (in - 1) / (out - 1);
   if (coordinates == "tf_half_pixel_for_nn")
-    return (x + 0.5) / axis.scale;
+    return scaled;
   if (coordinates == "tf_crop_and_resize")
-    return axis.out == 1
-               ? (axis.start + axis.end) * (in - 1) / 2
-               : axis.start * (in - 1) + x * (axis.end - axis.start) *
-                                             (in - 1) / double(axis.out - 1);
-  return x / axis.scale; // asymmetric
+    return axis.out == 1 ? (start + end) * (in - 1) / 2
+                         : start * (in - 1) +
+                               x * (end - start) * (in - 1) / T(axis.out - 1);
+  return x / scale; // asymmetric
 }
 
-int64_t Resize::nearest(const Axis &axis, double at) const {
-  double whole = rounding == "floor"               ? std::floor(at)
-                 : rounding == "ceil"              ? std::ceil(at)
-                 : rounding == "round_prefer_ceil" ? std::floor(at + 0.5)
-                                                   : std::ceil(at - 0.5);
-  return static_cast<int64_t>(clamp(whole, 0, double(axis.in - 1)));
+int64_t Resize::nearest(const Axis &axis, int64_t i) const {
+  float whole;
+  if (axis.step > 0) {
+    float half = coordinates == "half_pixel" ? 0.5f : 0.0f;
+    whole = std::floor((float(i) + half) * axis.step);
+  } else {
+    float at = coordinate<float>(axis, i);
+    whole = std::floor(at);
+    float rest = at - whole;
+    bool isUp = rounding == "ceil"                ? rest > 0
+                : rounding == "round_prefer_ceil" ? rest >= 0.5f
+                : rounding == "floor"             ? false
+                                                  : rest > 0.5f;
+    whole += isUp ? 1.0f : 0.0f;
+  }
+  return std::clamp<int64_t>(static_cast<int64_t>(whole), 0, axis.in - 1);
 }
 
 /// The kernel of linear or cubic interpolation at a distance (Keys, "Cubic
@@ -93,7 +106,7 @@ SmallVector<double> Resize::weights(const Axis &axis) const {
   auto reach = static_cast<int64_t>(std::ceil((isCubic ? 2 : 1) / squeeze));
   SmallVector<double> all(axis.out * axis.in, 0.0);
   for (int64_t i = 0; i < axis.out; ++i) {
-    double at = coordinate(axis, i), sum = 0;
+    double at = coordinate<double>(axis, i), sum = 0;
     if (coordinates == "tf_crop_and_resize")
       at = clamp(at, 0, double(axis.in - 1)); // else it is extrapolated
     auto base = static_cast<int64_t>(std::floor(at));
@@ -140,7 +153,7 @@ static Expr resized(Call &call, Expr x, const Resize &resize, Sizes dims,
     if (isNearest) {
       List index;
       for (int64_t i = 0; i < axis.out; ++i)
-        index.push_back(resize.nearest(axis, resize.coordinate(axis, i)));
+        index.push_back(resize.nearest(axis, i));
       x = picked(call, x, dim, index);
       continue;
     }
@@ -162,8 +175,8 @@ static Expr resized(Call &call, Expr x, const Resize &resize, Sizes dims,
   for (auto [dim, axis] : llvm::zip(dims, axes)) {
     List flags;
     for (int64_t i = 0; i < axis.out; ++i) {
-      double at = resize.coordinate(axis, i);
-      flags.push_back(at >= 0 && at <= double(axis.in - 1));
+      float at = resize.coordinate<float>(axis, i);
+      flags.push_back(at >= 0 && at <= float(axis.in - 1));
     }
     Expr here =
         along(call, call.integersOf(call.builder.getI1Type(), axis.out, flags),
@@ -299,8 +312,10 @@ static CallResults interpolate(Call &call) {
                        Twine(dims[i]));
     // Aligned corners depend on the sizes alone.
     bool bySizes = size.empty() ? align : true;
-    axes.push_back(
-        {in, static_cast<int64_t>(out), bySizes ? out / double(in) : scale[i]});
+    Axis axis{in, static_cast<int64_t>(out),
+              bySizes ? out / double(in) : scale[i]};
+    axis.step = bySizes ? float(in) / float(out) : float(1 / scale[i]);
+    axes.push_back(axis);
   }
   return results({resized(call, x, resize, dims, axes, 0)});
 }

@@ -108,6 +108,10 @@ add("kl_div", lambda x, t: F.kl_div(x, t, reduction="batchmean"),
     [real(3, 4), real(3, 4, low=0.125, high=1)], {"reduction": "batchmean"})
 add("kl_div", lambda x, t: F.kl_div(x, t, reduction="none"),
     [real(4), few(4, values=[0.0, 0.5]).fixed()], {"reduction": "none"})
+# The logarithm of a target below 0 is no number.
+add("kl_div", lambda x, t: F.kl_div(x, t, reduction="none"),
+    [real(3), given([-0.5, 0.0, 0.5]).fixed()], {"reduction": "none"},
+    finite=False)
 for r in REDUCTIONS:
     add("cosine_embedding_loss", lambda x, y, t, r=r: F.cosine_embedding_loss(
         x, y, t, 0.125, reduction=r),

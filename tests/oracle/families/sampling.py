@@ -47,6 +47,14 @@ squared("resize", lambda x: F.interpolate(x, [6, 5], mode="bilinear",
                                           align_corners=True),
         (1, 1, 3, 4), {"sizes": [6, 5], "dims": [2, 3], "mode": "linear",
                        "coordinates": "align_corners"})
+# Which is nearest is rounded in f32.
+for mode, size, result in (("nearest", 14, 18), ("nearest-exact", 14, 9)):
+    squared("interpolate", lambda x, s=result, m=mode: F.interpolate(x, [s, 1], mode=m),
+            (1, 1, size, 1), {"size": [result, 1], "mode": mode})
+squared("resize", lambda x: F.interpolate(x, scale_factor=[0.3, 1.0], mode="nearest"),
+        (1, 1, 30, 1), {"scales": [0.30000001192092896, 1.0], "dims": [2, 3],
+                        "mode": "nearest", "coordinates": "asymmetric",
+                        "rounding": "floor"})
 
 # The places are multiples of 1/64, not between two pixels where images have a
 # size of 3, 5 or 7; some lie outside.
