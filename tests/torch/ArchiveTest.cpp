@@ -6,6 +6,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -166,6 +167,36 @@ TEST_F(Archive, WithoutItsGraphOrWeights) {
          Code::Failed, "no value of it");
 }
 
+// These were internal errors of the library that reads JSON.
+TEST_F(Archive, WhoseJsonHasOtherTypes) {
+  for (auto [from, to, problem] :
+       {std::tuple{"\"tensor_values\": {", "\"tensor_values\": 3, \"x\": {",
+                   "tensor_values: expected an object, but got number"},
+        std::tuple{"\"sym_int_values\": {", "\"sym_int_values\": [3], \"x\": {",
+                   "sym_int_values: expected an object, but got array"},
+        std::tuple{"\"range_constraints\": {",
+                   "\"range_constraints\": \"s\", \"x\": {",
+                   "range_constraints: expected an object, but got string"}})
+    expect(statusOf(replaced("mlp", from, to)), Code::Failed, problem);
+  for (auto [from, to, problem] :
+       {std::tuple{"\"use_pickle\": false", "\"use_pickle\": 3",
+                   "': expected 'use_pickle' to be true or false, but got 3"},
+        std::tuple{"\"is_param\": true", "\"is_param\": \"a\"",
+                   "expected 'is_param' to be true or false, but got \"a\""},
+        std::tuple{"\"requires_grad\": true", "\"requires_grad\": []",
+                   "expected 'requires_grad' to be true or false, but got []"},
+        std::tuple{"\"storage_offset\": {\"as_int\": 0}",
+                   "\"storage_offset\": {\"as_int\": {}}",
+                   "expected 'storage_offset' to be an integer"}})
+    expect(statusOf(changed("mlp", "data/weights/model_weights_config.json",
+                            [&](std::string text) {
+                              size_t at = text.find(from);
+                              EXPECT_NE(at, text.npos) << from;
+                              return text.replace(at, strlen(from), to);
+                            })),
+           Code::Failed, problem);
+}
+
 TEST_F(Archive, WhosePicklesAreNotRead) {
   std::string path = changed(
       "mlp", "data/weights/model_weights_config.json", [](std::string text) {
@@ -256,6 +287,11 @@ TEST_F(Archive, WithUnknownOperators) {
 }
 
 // Only a bare symbol was found in a shape that is given.
+// It was said that the weights were too many.
+TEST_F(Archive, WithProjections) {
+  expect(statusOf(fixture("projected")), Code::Unsupported, "'proj_size'");
+}
+
 TEST_F(Archive, WhoseDimensionsAreDerived) {
   std::string symbol = "Symbol('s77', positive=True, integer=True)";
   std::string path = replaced("cnn", "\"" + symbol + "\"",

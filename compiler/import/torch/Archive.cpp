@@ -33,10 +33,24 @@ static std::optional<std::vector<int64_t>> integersOf(const Json &meta,
   return list;
 }
 
+/// Expects the members of `json` to be true or false where they are there.
+static Status expectFlags(const Json &json,
+                          std::initializer_list<const char *> keys) {
+  for (const char *key : keys)
+    if (auto found = json.find(key);
+        found != json.end() && !found->is_boolean())
+      return Status::failed("expected '" + std::string(key) +
+                            "' to be true or false, but got " +
+                            artifact::printable(found->dump()));
+  return Status::success();
+}
+
 /// A tensor of the archive; or why there is none.
 static Result<TensorPtr> readTensor(const Zip &zip, const std::string &folder,
                                     const std::string &name,
                                     const Json &entry) {
+  if (Status status = expectFlags(entry, {"use_pickle", "is_param"}); !status)
+    return status;
   if (entry.value("use_pickle", false))
     return Status::unsupported("is pickled, and pickles are not read");
   auto meta = entry.find("tensor_meta");
@@ -44,6 +58,8 @@ static Result<TensorPtr> readTensor(const Zip &zip, const std::string &folder,
   if (meta == entry.end() || !meta->is_object() || path == entry.end() ||
       !path->is_string())
     return Status::failed("expected 'tensor_meta' and 'path_name'");
+  if (Status status = expectFlags(*meta, {"requires_grad"}); !status)
+    return status;
   auto shape = integersOf(*meta, "sizes");
   auto strides = integersOf(*meta, "strides");
   auto dtype = meta->find("dtype");
@@ -60,7 +76,11 @@ static Result<TensorPtr> readTensor(const Zip &zip, const std::string &folder,
   int64_t offset = 0;
   if (auto at = meta->find("storage_offset");
       at != meta->end() && at->is_object())
-    offset = at->value("as_int", int64_t(0));
+    if (auto number = at->find("as_int"); number != at->end()) {
+      if (!number->is_number_integer())
+        return Status::failed("expected 'storage_offset' to be an integer");
+      offset = number->get<int64_t>();
+    }
   auto bytes = zip.read(folder + path->get<std::string>());
   if (!bytes)
     return bytes.status();

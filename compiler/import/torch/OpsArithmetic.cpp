@@ -73,10 +73,15 @@ static LogicalResult divide(Node &node) {
 }
 
 static LogicalResult power(Node &node) {
+  if (node.op() == "float_power") { // in f64, whatever its operands are
+    Type wide = node.builder().getF64Type();
+    auto x = node.together({"self", "exponent"}, wide);
+    return x.empty() ? failure()
+                     : node.result(node.make("power", {x[0], x[1]}));
+  }
   // PyTorch takes roots there: of -0 it is -0, of -infinity NaN.
   Type narrow = node.promoted({"self", "exponent"});
-  if (node.op() == "pow" && narrow && isFloat(narrow) &&
-      !node.isTensor("exponent")) {
+  if (narrow && isFloat(narrow) && !node.isTensor("exponent")) {
     double exponent = node.number("exponent", 0);
     if (std::abs(exponent) == 0.5) {
       Expr x = node.cast(node.value("self"), narrow);

@@ -59,6 +59,11 @@ static LogicalResult recurrent(Node &node) {
   else
     operands.push_back(node.value("hx"));
   llvm::append_range(operands, node.values("params"));
+  // [layers and directions, batch, size], which a projection makes smaller.
+  if (isLstm && operands.size() > 2 &&
+      node.wrap(operands[1]).shape().back() !=
+          node.wrap(operands[2]).shape().back())
+    return node.unsupported("an LSTM with projections ('proj_size')");
   int64_t layers = node.integer("num_layers", 1);
   double p = layers > 1 ? node.number("dropout", 0) : 0;
   bool drops = node.trains(p > 0 ? Inactive::Dropout : Inactive::Nothing,

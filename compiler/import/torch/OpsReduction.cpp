@@ -57,9 +57,14 @@ static LogicalResult extremeWithIndex(Node &node) {
   Expr x = node.value("self");
   if (!x)
     return failure();
+  bool isMax = node.op() == "max", isBool = elementOf(x).isInteger(1);
   if (!node.has("dim"))
-    return node.result(
-        node.make(node.op() == "max" ? "amax" : "amin", x.value));
+    return node.result(node.make(isBool  ? isMax ? "any" : "all"
+                                 : isMax ? "amax"
+                                         : "amin",
+                                 x.value));
+  if (isBool)
+    return node.unsupported("the place of the first of some bools");
   if (x.rank() == 0)
     return node.unsupported("a dimension of what has none");
   auto made = node.makeAll(

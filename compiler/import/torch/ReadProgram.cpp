@@ -117,6 +117,20 @@ static std::vector<JsonPlace> elements(const JsonPlace &place) {
   return list;
 }
 
+/// The members of an object by their names.
+static std::vector<std::pair<std::string, JsonPlace>>
+members(const JsonPlace &place) {
+  std::vector<std::pair<std::string, JsonPlace>> list;
+  if (!place.json.is_object()) {
+    place.wrong("expected an object, but got " +
+                std::string(place.json.type_name()));
+    return list;
+  }
+  for (auto &[name, value] : place.json.items())
+    list.emplace_back(name, place.at(name));
+  return list;
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes and tensors
 //===----------------------------------------------------------------------===//
@@ -309,13 +323,13 @@ void Reader::graph(const JsonPlace &place, Graph &to) {
   for (const JsonPlace &one : place.list("nodes"))
     node(one, to.nodes.emplace_back());
   if (auto tensors = member(place, "tensor_values"))
-    for (auto &[name, value] : tensors->json.items())
-      to.tensors[name] = meta(tensors->at(name));
+    for (const auto &[name, value] : members(*tensors))
+      to.tensors[name] = meta(value);
   for (const char *key :
        {"sym_int_values", "sym_bool_values", "sym_float_values"})
     if (auto numbers = member(place, key))
-      for (auto &[name, value] : numbers->json.items())
-        to.integers[name] = size(numbers->at(name));
+      for (const auto &[name, value] : members(*numbers))
+        to.integers[name] = size(value);
   --depth;
 }
 
@@ -455,8 +469,7 @@ void Reader::program(const JsonPlace &root, Program &to) {
                         "later), but got " +
                         major->json.dump());
   if (auto ranges = member(root, "range_constraints"))
-    for (auto &[name, value] : ranges->json.items()) {
-      JsonPlace place = ranges->at(name);
+    for (const auto &[name, place] : members(*ranges)) {
       Range &range = to.ranges[name];
       if (auto low = member(place, "min_val"))
         range.low = low->integer();
