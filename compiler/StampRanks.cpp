@@ -6,6 +6,7 @@
 #include "ir/Pipeline.h"
 #include "ir/Sharding.h"
 #include "passes/shard/ParallelSpec.h"
+#include "runtime/artifact/DeviceFiles.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringSet.h"
@@ -37,6 +38,8 @@ static Status stampShard(ModuleOp module, const CompileOptions &options) {
   if (options.shard.empty())
     return Status::success();
   std::string error;
+  if (Status status = artifact::expectNoDevice(options.shard); !status)
+    return status;
   auto buffer = llvm::MemoryBuffer::getFile(options.shard, /*IsText=*/true);
   if (!buffer)
     return Status::failed("cannot read '" + options.shard +

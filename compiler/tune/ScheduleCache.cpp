@@ -4,6 +4,7 @@
 #include "ir/ScheduleMethods.h"
 #include "passes/lower/common/ScheduleOverride.h"
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/DeviceFiles.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -127,6 +128,8 @@ Result<ScheduleCache> ScheduleCache::read(const std::string &path,
                                           MLIRContext *context) {
   if (!llvm::sys::fs::exists(path))
     return ScheduleCache();
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return Status::failed("cannot read '" + path +

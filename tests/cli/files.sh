@@ -61,6 +61,14 @@ for type in npy npz csv safetensors; do
   expect 1 "$device" timeout 20 "$tandem" predict a.tdm \
     --data x=@endless.$type
 done
+expect 1 "$device" timeout 20 "$tandem" compile mlp.mlir -o endless.tdm \
+  --tune=1 --tune-cache=/dev/zero
+expect 1 "$device" timeout 20 "$tandem" compile mlp.mlir -o endless.tdm \
+  --mesh=tensor=2 --parallel=tp --shard=/dev/zero
+expect 1 "$device" timeout 20 "$tandem" simulate a.tdm --machines=/dev/zero
+expect 1 "$device" timeout 20 "$tandem" simulate a.tdm --calibrate=/dev/zero
+expect 1 "$device" timeout 20 "$tandem" link mlp.mlir --graph=/dev/zero \
+  -o endless.tdm
 expect 1 "$device" timeout 20 "$tandem" train a.tdm --params /dev/zero \
   --data x=@endless.npy --data labels=@endless.npy --steps=1
 expect 0 '' "$tandem" compile mlp.mlir -o a.tdm --optimizer=adamw:lr=1e-3

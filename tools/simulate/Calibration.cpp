@@ -1,6 +1,7 @@
 //===- Calibration.cpp - what a measurement says of a machine -------------===//
 #include "tools/simulate/Calibration.h"
 
+#include "runtime/artifact/DeviceFiles.h"
 #include "runtime/io/Argument.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ namespace tandem::simulate {
 using nlohmann::json;
 
 Result<Measurement> readMeasurement(const std::string &path) {
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
   std::ifstream in(path);
   if (!in)
     return Status::failed("cannot read " + io::inQuotes(path));

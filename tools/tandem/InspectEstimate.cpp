@@ -2,6 +2,7 @@
 #include "tools/tandem/InspectEstimate.h"
 
 #include "passes/target/CudaModel.h"
+#include "runtime/artifact/DeviceFiles.h"
 #include "runtime/io/Argument.h"
 #include "tools/simulate/Estimate.h"
 #include "tools/tandem/LoadFacts.h"
@@ -83,6 +84,8 @@ static Result<MeasuredKinds> measuredKinds(const am::Manifest &manifest,
                                            const std::string &path) {
   if (path.empty())
     return MeasuredKinds();
+  if (Status status = am::expectNoDevice(path); !status)
+    return status;
   auto artifact = measuredArtifact(path);
   if (!artifact)
     return std::move(artifact).status();

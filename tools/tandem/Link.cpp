@@ -1,5 +1,6 @@
 //===- Link.cpp - the command `link` --------------------------------------===//
 #include "compiler/link/Link.h"
+#include "runtime/artifact/DeviceFiles.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 #include "tools/commands/Print.h"
@@ -69,6 +70,8 @@ static Result<link::Piece> readPiece(Session &session,
 }
 
 static Result<link::GraphFile> readGraph(const std::string &path) {
+  if (Status status = artifact::expectNoDevice(path); !status)
+    return status;
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return Status::failed("cannot read '" + path +

@@ -6,6 +6,7 @@
 #include "passes/shard/ParallelSpec.h"
 #include "passes/target/CpuModel.h"
 #include "runtime/artifact/ArtifactReader.h"
+#include "runtime/artifact/DeviceFiles.h"
 #include "runtime/artifact/StageFiles.h"
 #include "runtime/io/Argument.h"
 #include "tools/commands/CountProgress.h"
@@ -25,6 +26,8 @@ Result<Machines> commands::machinesWith(const std::string &path) {
   Machines machines = Machines::builtin();
   if (path.empty())
     return machines;
+  if (Status status = am::expectNoDevice(path); !status)
+    return status;
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return Status::failed("cannot read " + io::inQuotes(path) + ": " +
