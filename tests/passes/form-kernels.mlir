@@ -269,3 +269,35 @@ module attributes {tandem.target = #tandem.target<cuda {arch = "sm_90a"}>} {
     return %s : tensor<8x256xf32>
   }
 }
+
+// -----
+
+// Of many sines each kernel has 16: machine code of one took a time that grows
+// with the square of their number.
+// CHECK-LABEL: func.func @sines
+// CHECK-COUNT-1: tandem.sin
+// CHECK: tandem.yield
+// CHECK: tandem.kernel
+// CHECK-COUNT-16: tandem.sin
+// CHECK-NOT: tandem.sin
+// CHECK: return
+func.func @sines(%x: tensor<8xf32> {tandem.role = #tandem.role<input "x">}) -> (tensor<8xf32> {tandem.role = #tandem.role<output "y">}) {
+  %0 = tandem.sin %x : tensor<8xf32>
+  %1 = tandem.sin %0 : tensor<8xf32>
+  %2 = tandem.sin %1 : tensor<8xf32>
+  %3 = tandem.sin %2 : tensor<8xf32>
+  %4 = tandem.sin %3 : tensor<8xf32>
+  %5 = tandem.sin %4 : tensor<8xf32>
+  %6 = tandem.sin %5 : tensor<8xf32>
+  %7 = tandem.sin %6 : tensor<8xf32>
+  %8 = tandem.sin %7 : tensor<8xf32>
+  %9 = tandem.sin %8 : tensor<8xf32>
+  %10 = tandem.sin %9 : tensor<8xf32>
+  %11 = tandem.sin %10 : tensor<8xf32>
+  %12 = tandem.sin %11 : tensor<8xf32>
+  %13 = tandem.sin %12 : tensor<8xf32>
+  %14 = tandem.sin %13 : tensor<8xf32>
+  %15 = tandem.sin %14 : tensor<8xf32>
+  %16 = tandem.sin %15 : tensor<8xf32>
+  return %16 : tensor<8xf32>
+}
