@@ -485,6 +485,31 @@ TEST_F(Importing, HugeTensorsAreProblems) {
   expectProblem(model, Code::Failed, "at least 0");
 }
 
+// PyTorch's gradients were far from those here, and nothing said why.
+TEST_F(Importing, AlignedCornersOfALengthThatIsNotWholeAreSaid) {
+  std::string said;
+  context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
+    said += diagnostic.str() + "\n";
+    return mlir::success();
+  });
+  Attribute corners;
+  corners.name = "coordinate_transformation_mode";
+  corners.form = Attribute::Form::String;
+  corners.text = "align_corners";
+  for (float scale : {1.5f, 2.0f}) {
+    Model model = empty();
+    model.graph.initializers = {floats("s", {2}, {1, scale})};
+    model.graph.outputs = {
+        value("y", ElementKind::F32, {2, scale == 2 ? 6 : 4})};
+    model.graph.nodes = {node("Resize", {"x", "", "s"}, {"y"}, {corners})};
+    EXPECT_TRUE(run(model).module);
+  }
+  EXPECT_EQ(said,
+            "dimension 1 of 3 times its scale is 4.5, by which align_corners "
+            "divides as the ONNX reference does; PyTorch and ONNX Runtime take "
+            "4; 'sizes' in place of scales are the same to all of them\n");
+}
+
 TEST_F(Importing, IsTheSameEachTime) {
   ImportOptions options;
   options.loss = "mse:y,t";

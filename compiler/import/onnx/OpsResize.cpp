@@ -1,7 +1,10 @@
 //===- OpsResize.cpp - ONNX: images of another size, and at other places --===//
 #include "compiler/import/onnx/Ops.h"
 
+#include "mlir/IR/Diagnostics.h"
+
 #include <cmath>
+#include <cstdio>
 
 using namespace mlir;
 using namespace tandem;
@@ -28,6 +31,33 @@ static void keepProportions(Node &node, StringRef policy,
     sizes[i] = static_cast<int64_t>(
         std::floor(chosen * double(node.shape(0)[dim]) + 0.5));
     scales.push_back(chosen);
+  }
+}
+
+/// "8.5": as C's %g.
+static std::string text(float number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", double(number));
+  return text;
+}
+
+/// Aligned corners are as far apart as the ONNX reference says, by the length
+/// before it is made whole.
+static void warnOfLengths(Node &node, ArrayRef<int64_t> dims,
+                          ArrayRef<double> scales) {
+  for (auto [dim, scale] : llvm::zip(dims, scales)) {
+    int64_t size = node.shape(0)[dim];
+    float length = float(size) * float(scale), whole = std::floor(length);
+    if (length == whole || !(whole >= 2) || size < 2)
+      continue;
+    emitWarning(node.loc())
+        << "dimension " << dim << " of " << size << " times its scale is "
+        << text(length)
+        << ", by which align_corners divides as the ONNX reference does; "
+           "PyTorch and ONNX Runtime take "
+        << text(whole)
+        << "; 'sizes' in place of scales are the same to all of them";
+    return;
   }
 }
 
@@ -93,6 +123,8 @@ static LogicalResult translateResize(Node &node) {
       return failure();
     roi = *given;
   }
+  if (sizes.empty() && coordinates == "align_corners")
+    warnOfLengths(node, *dims, scales);
   if (!sizes.empty() && policy != "stretch")
     keepProportions(node, policy, *dims, sizes, scales);
   OpBuilder &b = node.builder();
