@@ -22,13 +22,13 @@ def exact_gradients(net, inputs):
 
 
 class Loop:
-    """What every contender has: a name, step(), the time to prepare and the loss of the first step."""
+    """What every contender has: a name, step(), the time to prepare and what the first step gave."""
 
     def __init__(self, name):
         self.name = name
         begin = time.monotonic()
         self.prepare()
-        self.first_loss = float(self.step())
+        self.first = self.step()
         self.prepare_seconds = time.monotonic() - begin
 
     def turn(self, seconds):
@@ -112,5 +112,17 @@ class Whole(Loop):
         return self.compiled(*self.inputs).loss
 
 
-def make(name, net, inputs, args):
-    return (Whole if name == "step" else InPyTorch)(name, net, inputs, args)
+def contenders(net, inputs, args):
+    """Those that the arguments ask for, and what is wrong with their numbers."""
+    net = net.train()
+    truth = exact_gradients(net, inputs) if "module" in args.contenders else {}
+    made = [(Whole if name == "step" else InPyTorch)(name, net, inputs, args) for name in args.contenders]
+    errors = {one.name: one.gradient_error(truth) for one in made if one.name in ("eager", "module")}
+    wrong = []
+    if "module" in errors and errors["module"] > max(1e-5, 4 * errors.get("eager", 0.0)):
+        wrong.append(f"gradients are off by {errors['module']:.1e}, PyTorch's own by {errors.get('eager', 0.0):.1e}")
+    first = {one.name: float(one.first) for one in made}
+    expected = first.get("eager", next(iter(first.values())))
+    wrong += [f"the first loss of {name} is {loss:.6g}, expected {expected:.6g}"
+              for name, loss in first.items() if not abs(loss - expected) <= 1e-3 * abs(expected)]
+    return made, wrong, errors

@@ -1,4 +1,5 @@
-"""The networks of tools/bench/networks: name -> (make the module, make its arguments). Each gives its loss.
+"""The networks of tools/bench/networks: name -> (make the module, make its arguments). Each gives its loss, of which the
+last argument is the labels; `scores` of the other arguments, where there is one, is what the network predicts.
 
 Sizes are those of people's small runs: a step takes 0.1 to 2 seconds on two processors. Dropout and dropped layers
 are off, since random numbers differ.
@@ -20,9 +21,12 @@ class Classified(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, x, labels):
+    def scores(self, x):
         out = self.net(x)
-        return F.cross_entropy(getattr(out, "logits", out), labels)
+        return getattr(out, "logits", out)
+
+    def forward(self, x, labels):
+        return F.cross_entropy(self.scores(x), labels)
 
 
 class NextTokens(nn.Module):
@@ -32,8 +36,11 @@ class NextTokens(nn.Module):
         super().__init__()
         self.net = net
 
+    def scores(self, ids):
+        return self.net(ids).logits
+
     def forward(self, ids, labels):
-        return F.cross_entropy(self.net(ids).logits.flatten(0, 1), labels.flatten())
+        return F.cross_entropy(self.scores(ids).flatten(0, 1), labels.flatten())
 
 
 def images(rows, size):
@@ -75,7 +82,8 @@ def language(name, kind, config, rows, length, vocabulary, **options):
         import transformers
 
         settings = getattr(transformers, config)(vocab_size=vocabulary, use_cache=False, **options)
-        settings._attn_implementation = "sdpa"
+        if kind != "MambaForCausalLM":  # has no attention, and refuses the word
+            settings._attn_implementation = "sdpa"
         return NextTokens(still(getattr(transformers, kind)(settings)))
 
     NETWORKS[name] = (make, tokens(rows, length, vocabulary))
@@ -96,8 +104,8 @@ language("mamba", "MambaForCausalLM", "MambaConfig", 2, 32, 4096, hidden_size=25
 class Encoded(NextTokens):
     """An encoder and a decoder over the same tokens."""
 
-    def forward(self, ids, labels):
-        return F.cross_entropy(self.net(input_ids=ids, decoder_input_ids=ids).logits.flatten(0, 1), labels.flatten())
+    def scores(self, ids):
+        return self.net(input_ids=ids, decoder_input_ids=ids).logits
 
 
 def encoded(make):
@@ -115,8 +123,11 @@ class Recurrent(nn.Module):
         self.cells = kind(128, 256, num_layers=2, batch_first=True)
         self.head = nn.Linear(256, CLASSES)
 
+    def scores(self, x):
+        return self.head(self.cells(x)[0][:, -1])
+
     def forward(self, x, labels):
-        return F.cross_entropy(self.head(self.cells(x)[0][:, -1]), labels)
+        return F.cross_entropy(self.scores(x), labels)
 
 
 def sequences():
@@ -145,7 +156,7 @@ class UNet(nn.Module):
         self.up = nn.ModuleList([twice(2 * w, w) for w in reversed(widths[:-1])])
         self.head = nn.Conv2d(width, 2, 1)
 
-    def forward(self, x, labels):
+    def scores(self, x):
         kept = []
         for block in self.down[:-1]:
             kept.append(block(x))
@@ -153,7 +164,10 @@ class UNet(nn.Module):
         x = self.down[-1](x)
         for rise, block in zip(self.rise, self.up):
             x = block(torch.cat([kept.pop(), rise(x)], 1))
-        return F.cross_entropy(self.head(x), labels)
+        return self.head(x)
+
+    def forward(self, x, labels):
+        return F.cross_entropy(self.scores(x), labels)
 
 
 NETWORKS["unet"] = (UNet, lambda: (torch.randn(2, 3, 128, 128), torch.randint(0, 2, (2, 128, 128))))
@@ -170,8 +184,11 @@ class AudioNet(nn.Module):
             channels = outer
         self.net, self.head = nn.Sequential(*layers), nn.Linear(channels, CLASSES)
 
+    def scores(self, x):
+        return self.head(self.net(x).mean(-1))
+
     def forward(self, x, labels):
-        return F.cross_entropy(self.head(self.net(x).mean(-1)), labels)
+        return F.cross_entropy(self.scores(x), labels)
 
 
 NETWORKS["audio_m5"] = (AudioNet, lambda: (torch.randn(16, 1, 8000), torch.randint(0, CLASSES, (16,))))
@@ -188,6 +205,7 @@ class Loss(nn.Module):
         return self.net(*inputs)["loss"]
 
 
+LOSS_ALONE = ["recommender", "diffusion_unet"]
 NETWORKS["recommender"] = (
     lambda: Loss(Recommender(dense=16, tables=8, rows=2000, width=32, hidden=256)),
     lambda: (torch.randn(512, 16), torch.randint(0, 2000, (512, 8, 4)), torch.randint(0, 2, (512,)).float()))
