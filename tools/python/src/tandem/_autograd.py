@@ -6,6 +6,7 @@ are a torch.autograd.Function. tandem.torch makes modules of it.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
@@ -65,6 +66,8 @@ class Core:
             if r["role"] == "saved" and "output" in r.get("alias", {})
         }
         self.views = {a["name"] for a in forward.get("aliases", [])}
+        #: Outputs that others follow from, in the module that was compiled.
+        self.inner: Set[str] = set()
         self.writes = {
             r["name"] for r in forward["results"] if r["role"] == "update"
         }
@@ -291,6 +294,9 @@ class Core:
             *[inputs[n] for n in names],
             *[self.tensors[n] for n in params],
         )
+        for name, output in zip(self.program.outputs, result):
+            if name in self.inner and output.grad_fn is not None:
+                _watch(name, output)
         return list(result)
 
     def forward(
@@ -364,6 +370,8 @@ class _Run(torch.autograd.Function):
         """The gradients of what was given to the forward."""
         core: Core = ctx.core
         ctx.saved_tensors  # fails where one of them was written since
+        for watched in getattr(ctx, "watched", ()):
+            watched.check()
         core._order()
         given = {
             name: exchange.of_torch(value)
@@ -385,6 +393,40 @@ class _Run(torch.autograd.Function):
             else wanted[name].torch()
             for name in ctx.names
         ]
+
+
+class _Watched:
+    """An output that others follow from. In PyTorch its gradient has what comes
+    by way of these; here that stays inside of the backward."""
+
+    def __init__(self, name: str, output: torch.Tensor) -> None:
+        self.name = name
+        # The dict of hooks, which the graph keeps when the tensor is gone.
+        output.register_hook(_nothing).remove()
+        hooks = output._backward_hooks
+        self.hooks: Mapping[Any, Any] = {} if hooks is None else hooks
+        self.tensor = weakref.ref(output)
+
+    def check(self) -> None:
+        tensor = self.tensor()
+        keeps = tensor is not None and tensor.retains_grad
+        if not self.hooks and not keeps:
+            return
+        raise UnsupportedError(
+            f"{'retain_grad' if keeps else 'a hook'} of '{self.name}', an output "
+            "that other outputs follow from: the gradient that comes by way of "
+            "them does not pass it in a compiled module. "
+            "tandem.torch.restore(module) brings PyTorch's own back"
+        )
+
+
+def _nothing(gradient: torch.Tensor) -> None:
+    pass
+
+
+def _watch(name: str, output: torch.Tensor) -> None:
+    node: Any = output.grad_fn
+    node.watched = [*getattr(node, "watched", ()), _Watched(name, output)]
 
 
 class _Refuse(torch.autograd.Function):

@@ -249,6 +249,8 @@ def _widened(dtype: Any, wanted: str) -> Optional[Any]:
     nothing is lost by it."""
     if dtype.kind not in "iuf" or wanted not in exchange.PLAIN or wanted == "bool":
         return None
+    if dtype.kind in "iu" and dtype.itemsize == 8 and wanted == "f64":
+        return None  # safe to NumPy, though numbers beyond 2^53 lose digits
     target = exchange.numpy_dtype(wanted)
     return target if np.can_cast(dtype, target, "safe") else None
 

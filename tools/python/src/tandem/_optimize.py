@@ -80,6 +80,7 @@ class _Forward:
                     if is_tensor
                     else (None, spec.arg.value)
                 )
+        core.inner = _inner(program, [name for name, _ in self._results])
         numbered = {name for name, _ in self._results if name is not None}
         if numbered != set(core.program.outputs):
             raise UnsupportedError(
@@ -427,6 +428,34 @@ def optimize(
         0.1 if options.get("amp") else 1e-3,
     )
     return module
+
+
+def _inner(program: Any, names: Sequence[Optional[str]]) -> Set[str]:
+    """Of the outputs those from which another one follows, or that are another
+    one, too."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
+    made = [
+        nodes.get(getattr(spec.arg, "name", ""))
+        for spec in program.graph_signature.output_specs
+        if spec.kind == kind
+    ]
+    inner: Set[str] = set()
+    for number, node in enumerate(made):
+        others = [n for i, n in enumerate(made) if i != number and n is not None]
+        if node is None or names[number] is None or node.op != "call_function":
+            continue
+        seen = {node}
+        rest = [node]
+        while rest:
+            for user in rest.pop().users:
+                # No gradient goes further up than that.
+                if user not in seen and "detach" not in str(user.target):
+                    seen.add(user)
+                    rest.append(user)
+        if node in others or any(other in seen for other in others):
+            inner.add(str(names[number]))
+    return inner
 
 
 def _unused(program: Any) -> Set[str]:
