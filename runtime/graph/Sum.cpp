@@ -72,6 +72,9 @@ Status addTensors(Tensor &sum, const Tensor &x, const Tensor &y) {
                          runtime::toString(x.device()) + "' but got " +
                          describe(y.dtype(), y.shape()) + " on '" +
                          runtime::toString(y.device()) + "'");
+  for (const Tensor *tensor : {&x, &y, &std::as_const(sum)})
+    if (tensor->defined() && !tensor->isBacked())
+      return tensor->checkElements();
   // Nothing is permuted where all is row-major, as it nearly always is.
   if (x.isDense() && y.isDense() && (!sum.defined() || sum.isDense())) {
     if (!sum.defined()) {

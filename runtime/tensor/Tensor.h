@@ -144,6 +144,8 @@ public:
   bool isBacked() const {
     return !storage_ || !storage_->wasResized() || reachesStorage();
   }
+  /// Fails unless they are, where this program can get at them.
+  Status checkElements() const;
   /// Returns the number of elements that the storage needs, from its first byte
   /// on, for this tensor to be backed.
   int64_t storageElements() const;
@@ -246,7 +248,6 @@ public:
   }
 
 private:
-  Status checkElements() const;
   Status copyOnDevice(const Tensor &source);
   Status copyAcross(const Tensor &source);
   Status fillOnDevice(double value);

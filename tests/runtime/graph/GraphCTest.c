@@ -206,6 +206,54 @@ static void test_function(void) {
   CHECK(released == 2);
 }
 
+/* A sum read and wrote beyond a storage that had been cut. */
+static void test_cut_storage(void) {
+  const int64_t shape[] = {1000};
+  tdm_tensor *x = NULL, *cut = NULL, *y = empty(), *sum = empty(), *g = empty();
+  CHECK(tdm_tensor_zeros(TDM_F32, 1, shape, &x) == TDM_OK);
+  CHECK(tdm_tensor_zeros(TDM_F32, 1, shape, &cut) == TDM_OK);
+  CHECK(tdm_tensor_resize_storage(cut, 2) == TDM_OK);
+  CHECK_FAILS(tdm_op_add(x, cut, sum), TDM_USAGE, "storage has 8 bytes");
+  CHECK_FAILS(tdm_op_add(cut, x, sum), TDM_USAGE, "storage has 8 bytes");
+  CHECK(tdm_tensor_set_requires_grad(x, 1) == TDM_OK);
+  /* A gradient that is added to was cut between two backwards. */
+  for (int cuts = 0; cuts < 2; ++cuts) {
+    CHECK(tdm_op_sum(x, y) == TDM_OK);
+    if (cuts) {
+      CHECK(tdm_tensor_grad(x, g) == TDM_OK);
+      CHECK(tdm_tensor_resize_storage(g, 2) == TDM_OK);
+      CHECK_FAILS(tdm_graph_backward(&y, NULL, 1, NULL, 0, 0), TDM_USAGE,
+                  "storage has 8 bytes");
+    } else {
+      CHECK(tdm_graph_backward(&y, NULL, 1, NULL, 0, 0) == TDM_OK);
+    }
+  }
+  tdm_tensor_free(x);
+  tdm_tensor_free(cut);
+  tdm_tensor_free(y);
+  tdm_tensor_free(sum);
+  tdm_tensor_free(g);
+}
+
+/* A picture replaced an artifact without a word. */
+static void test_pictures(const char *artifact, const char *folder) {
+  const int64_t shape[] = {3};
+  char path[4096];
+  tdm_tensor *x = NULL, *y = empty();
+  CHECK(tdm_tensor_zeros(TDM_F32, 1, shape, &x) == TDM_OK);
+  CHECK(tdm_tensor_set_requires_grad(x, 1) == TDM_OK);
+  CHECK(tdm_op_sum(x, y) == TDM_OK);
+  snprintf(path, sizeof path, "%s/graph-picture", folder);
+  for (int times = 0; times < 2; ++times) {
+    CHECK(tdm_graph_write_dot(&y, 1, path) == TDM_OK);
+    CHECK(tdm_graph_write_json(&y, 1, path) == TDM_OK);
+  }
+  CHECK_FAILS(tdm_graph_write_json(&y, 1, artifact), TDM_USAGE,
+              "but got an artifact");
+  tdm_tensor_free(x);
+  tdm_tensor_free(y);
+}
+
 static void test_null(void) {
   tdm_tensor *none = NULL, *t = empty();
   CHECK_FAILS(tdm_graph_backward(NULL, NULL, 1, NULL, 0, 0), TDM_USAGE, "root");
@@ -242,6 +290,8 @@ int main(int argc, char **argv) {
   if (model) {
     test_model(model);
     test_function();
+    test_cut_storage();
+    test_pictures(argv[1], argv[2]);
     test_null();
   }
   tdm_model_free(model);
