@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <pthread.h>
 #include <system_error>
 
 namespace tandem::runtime {
@@ -56,12 +57,22 @@ template <typename Fn> bool lookFor(Fn holds) {
   return holds();
 }
 
+/// How often this process came out of a fork, itself or its parents.
+std::atomic<unsigned> forks{0};
+
+unsigned countForks() {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+  (void)registered;
+  return forks.load();
+}
+
 } // namespace
 
 ThreadPool::ThreadPool(int threads)
     : parts(std::make_unique<Part[]>(std::max(1, threads))),
       processors(std::make_unique<std::atomic<int>[]>(std::max(1, threads))),
-      hasProcessors(threads <= availableThreads()) {
+      hasProcessors(threads <= availableThreads()), forksBefore(countForks()) {
   for (int i = 0; i < threads; ++i)
     processors[i] = -1;
   workers.reserve(std::max(0, threads - 1));
@@ -74,12 +85,23 @@ ThreadPool::ThreadPool(int threads)
   }
 }
 
+bool ThreadPool::isForked() const {
+  return forks.load(std::memory_order_relaxed) != forksBefore;
+}
+
 ThreadPool::~ThreadPool() {
+  if (isForked()) {
+    // To join threads that are not here would be to wait without end, as would
+    // destroying a condition that they wait for.
+    (void)rest.release();
+    (void)new std::vector<std::thread>(std::move(workers));
+    return;
+  }
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(rest->mutex);
     gate.fetch_or(stopFlag);
   }
-  wake.notify_all();
+  rest->wake.notify_all();
   for (std::thread &worker : workers)
     worker.join();
 }
@@ -112,7 +134,7 @@ void ThreadPool::run(int64_t work, int64_t grain, Body body, void *context) {
     return;
   grain = std::min(grain, work);
   int64_t units = (work - 1) / grain + 1;
-  if (units == 1 || workers.empty()) {
+  if (units == 1 || workers.empty() || isForked()) {
     body(context, 0, work, 0);
     return;
   }
@@ -131,12 +153,12 @@ void ThreadPool::run(int64_t work, int64_t grain, Body body, void *context) {
   uint64_t number = jobOf(gate.load(std::memory_order_relaxed)) + 1;
   gate.store(number << jobShift | openFlag);
   if (sleepers.load() > 0) {
-    { std::lock_guard lock(mutex); } // who is about to sleep, sleeps then
+    { std::lock_guard lock(rest->mutex); } // who is about to sleep, sleeps then
     if (job.ranges >= threads())
-      wake.notify_all();
+      rest->wake.notify_all();
     else
       for (int64_t i = 1; i < job.ranges; ++i)
-        wake.notify_one();
+        rest->wake.notify_one();
   }
   drain(0);
   gate.fetch_and(~openFlag);
@@ -147,8 +169,8 @@ void ThreadPool::awaitWorkers() {
   auto isDone = [&] { return (gate.load() & workerMask) == 0; };
   if (lookFor(isDone))
     return;
-  std::unique_lock lock(mutex);
-  finished.wait(lock, isDone);
+  std::unique_lock lock(rest->mutex);
+  rest->finished.wait(lock, isDone);
 }
 
 /// Counts a worker out; the last one wakes the caller.
@@ -156,8 +178,8 @@ void ThreadPool::leave() {
   uint64_t before = gate.fetch_sub(oneWorker);
   if ((before & workerMask) != oneWorker || (before & openFlag))
     return;
-  { std::lock_guard lock(mutex); } // as in `run`
-  finished.notify_one();
+  { std::lock_guard lock(rest->mutex); } // as in `run`
+  rest->finished.notify_one();
 }
 
 void ThreadPool::runRange(int64_t range, int thread) const {
@@ -199,9 +221,9 @@ void ThreadPool::standApart(int thread) {
 
 void ThreadPool::sleep(int thread, uint64_t seen) {
   processors[thread].store(-1, std::memory_order_relaxed);
-  std::unique_lock lock(mutex);
+  std::unique_lock lock(rest->mutex);
   sleepers.fetch_add(1);
-  wake.wait(lock, [&] {
+  rest->wake.wait(lock, [&] {
     uint64_t now = gate.load();
     return jobOf(now) != seen || (now & stopFlag);
   });

@@ -9,7 +9,8 @@
 // Nothing is allocated by `run`. A worker without a job looks for one for
 // about as long as waking it would take, 100 us, and then blocks; so does a
 // caller that waits for the last ranges. Threads that share a processor while
-// others are free part, if there are enough; none is bound to one.
+// others are free part, if there are enough; none is bound to one. In a process
+// that was forked there are no workers: the caller does all of it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_DEVICE_THREADPOOL_H
@@ -63,6 +64,14 @@ private:
     int64_t takeBack();
   };
 
+  /// What those that sleep and those that wake them share.
+  struct Rest {
+    std::mutex mutex;
+    std::condition_variable wake, finished;
+  };
+
+  /// Whether the workers are in another process.
+  bool isForked() const;
   void serve(int thread);
   void sleep(int thread, uint64_t seen);
   void standApart(int thread);
@@ -84,8 +93,8 @@ private:
   /// shall end, and how many are in it (ThreadPool.cpp).
   alignas(64) std::atomic<uint64_t> gate{0};
   alignas(64) std::atomic<int> sleepers{0};
-  std::mutex mutex; ///< between those that sleep and those that wake them
-  std::condition_variable wake, finished;
+  std::unique_ptr<Rest> rest = std::make_unique<Rest>();
+  unsigned forksBefore; ///< it was made
 };
 
 } // namespace tandem::runtime

@@ -14,6 +14,8 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 using namespace tandem::runtime;
@@ -32,6 +34,37 @@ struct Record {
     record.threads.insert(thread);
   }
 };
+
+// A pool whose process was forked waited for workers that are not there, when
+// it ran and when it ended.
+TEST(ThreadPool, AForkedProcessDoesAllByItself) {
+  ThreadPool pool(3);
+  Record record;
+  pool.run(300, 1, Record::body, &record);
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(10);
+    {
+      ThreadPool own(2); // of this process
+      Record here;
+      pool.run(300, 1, Record::body, &here);
+      own.run(300, 1, Record::body, &here);
+      int64_t sum = 0;
+      for (auto [begin, end] : here.ranges)
+        sum += end - begin;
+      if (sum != 600)
+        ::_exit(1);
+    }
+    pool.~ThreadPool();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  pool.run(300, 1, Record::body, &record);
+}
 
 TEST(ThreadPool, RangesCoverAndKeepTheGrain) {
   for (int threads : {1, 2, 5})
