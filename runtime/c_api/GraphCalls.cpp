@@ -1,9 +1,11 @@
 //===- GraphCalls.cpp - the C API: calls of a graph, and its backward -----===//
 #include "runtime/artifact/AtomicFile.h"
+#include "runtime/artifact/Text.h"
 #include "runtime/c_api/GraphCApi.h"
 #include "runtime/graph/CallNode.h"
 #include "runtime/graph/Ops.h"
 #include "runtime/graph/Write.h"
+#include "runtime/io/FileKind.h"
 
 using namespace tandem;
 using namespace tandem::capi;
@@ -134,6 +136,14 @@ tdm_status op(const tdm_tensor *x, tdm_tensor *result, Fn fn) {
 }
 
 Status writeText(const char *path, const std::string &text) {
+  tandem::io::FileKind kind = tandem::io::fileKind(path);
+  if (kind != tandem::io::FileKind::Missing &&
+      kind != tandem::io::FileKind::Empty &&
+      kind != tandem::io::FileKind::Special &&
+      kind != tandem::io::FileKind::Other)
+    return Status::usage("would replace " + tandem::artifact::inQuotes(path) +
+                         ": expected the picture of a graph but got " +
+                         std::string(tandem::io::describe(kind)));
   Result<artifact::AtomicFile> file = artifact::AtomicFile::create(path);
   if (!file)
     return std::move(file).status();

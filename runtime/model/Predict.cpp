@@ -3,6 +3,7 @@
 
 #include "runtime/artifact/Slice.h"
 #include "runtime/model/Pieces.h"
+#include "runtime/tensor/Overlap.h"
 
 #include <algorithm>
 #include <cstring>
@@ -319,6 +320,26 @@ const artifact::Manifest &manifestFor(const Model &model,
   return model.wholeManifest();
 }
 
+/// What an output is written to: elements of its own, as in a call (CheckCall).
+Status checkPlace(const Model &model, const Tensor &wanted) {
+  if (!wanted.defined())
+    return Status::success();
+  if (Status status = wanted.checkElements(); !status)
+    return status;
+  if (overlapsItself(wanted))
+    return Status::usage(
+        "expected elements that share no memory but got strides " +
+        toString(wanted.strides()));
+  for (const artifact::Value &value : model.manifest().values) {
+    if (value.role != Role::Param && value.role != Role::State)
+      continue;
+    auto own = model.get(value.name);
+    if (own && shareMemory(*own, wanted))
+      return Status::usage("shares memory with '" + value.name + "'");
+  }
+  return Status::success();
+}
+
 } // namespace
 
 Status predict(Model &model, std::span<const Argument> inputs,
@@ -349,6 +370,8 @@ Status predict(Model &model, std::span<const Argument> inputs,
                            describe(prediction->outputs[i].dtype, shape) +
                            " but got " +
                            describe(wanted.dtype(), wanted.shape()));
+    if (Status status = checkPlace(model, wanted); !status)
+      return std::move(status).in("output '" + names[i] + "'");
   }
   auto results = predict(
       model, *prediction, columns.rows, columns.arguments,

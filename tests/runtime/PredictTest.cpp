@@ -72,6 +72,23 @@ TEST(Predict, SaysWhatIsWrong) {
             "expected at least one output to predict");
 }
 
+// Outputs were written where calls refuse to: rows over each other, and over a
+// parameter.
+TEST(Predict, WritesOutputsToElementsOfTheirOwn) {
+  Model model = modelFor(regression());
+  Tensor x = features(3), one = filled({1}, 0, 0);
+  auto repeated = one.view(std::vector<int64_t>{3}, std::vector<int64_t>{0});
+  auto w = model.get("w");
+  ASSERT_TRUE(repeated && w);
+  Argument in[] = {{"x", &x}};
+  Destination first[] = {{"pred", &*repeated}}, second[] = {{"pred", &*w}};
+  EXPECT_EQ(predict(model, in, first).message(),
+            "output 'pred': expected elements that share no memory but got "
+            "strides [0]");
+  EXPECT_EQ(predict(model, in, second).message(),
+            "output 'pred': shares memory with 'w'");
+}
+
 TEST(Predict, RefusesWhatHasNoRows) {
   Maker m;
   m.value(Role::Input, "x", {6});
