@@ -91,7 +91,8 @@ void Dataset::checkNames(const artifact::Program &program, const DataUse &use,
                          Problems &problems) {
   if (batch_ == 0)
     problems.add("program '" + program.name +
-                 "' has no input whose first dimension could be the batch");
+                 "' has no input whose first dimension could be the batch: "
+                 "expected one of at least 1");
   std::vector<const Slot *> inputs = inputsOf(program);
   std::string known;
   std::vector<std::string_view> names;
@@ -253,6 +254,8 @@ Result<Dataset> Dataset::match(const artifact::Manifest &manifest,
   Problems problems;
   data.findBatch(program);
   data.checkNames(program, use, problems);
+  if (data.batch_ == 0)
+    return problems.status();
   std::vector<const Slot *> inputs =
       use.needs.empty() ? inputsOf(program) : inputsOf(program, use.needs);
   for (const Slot *slot : inputs)

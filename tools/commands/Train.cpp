@@ -47,7 +47,7 @@ void printText(const TrainOptions &options, const TrainResult &result) {
   if (!result.best.empty())
     std::printf("best = %s\n", result.best.c_str());
   if (!options.save.empty())
-    std::printf("saved to '%s'\n", options.save.c_str());
+    std::printf("saved to %s\n", io::inQuotes(options.save).c_str());
 }
 
 void printJson(const TrainOptions &options, const TrainResult &result) {

@@ -107,10 +107,11 @@ Status Trainer::stoppedBy(Status status) {
   if (result_.steps == 0 || options_.save.empty() || rankCount() > 1)
     return status;
   Status saved = save();
-  return Status(status.code(),
-                status.message() +
-                    (saved ? "; saved to '" + options_.save + "'" + howToGoOn()
-                           : "; " + saved.message()));
+  return Status(
+      status.code(),
+      status.message() +
+          (saved ? "; saved to " + io::inQuotes(options_.save) + howToGoOn()
+                 : "; " + saved.message()));
 }
 
 std::optional<double> Trainer::learningRate() const {
@@ -396,7 +397,7 @@ Status Trainer::saveTo(const std::string &path, bool &isSaved) {
   if (isSaved)
     return status ? saveOptions() : status;
   bool atTheEnd = result_.steps == stepsToDo_ || Interrupt::asked();
-  std::string text = "not saved to '" + path + "' at step " +
+  std::string text = "not saved to " + io::inQuotes(path) + " at step " +
                      std::to_string(result_.position.totalSteps) + ": " +
                      status.message();
   if (atTheEnd)
@@ -458,7 +459,7 @@ Status Trainer::stopped() {
     return Status::failed(where + ", before the first step; nothing was saved");
   if (Status status = save(); !status)
     return std::move(status).in(where);
-  return Status::failed(where + "; saved to '" + options_.save + "'" +
+  return Status::failed(where + "; saved to " + io::inQuotes(options_.save) +
                         howToGoOn());
 }
 
