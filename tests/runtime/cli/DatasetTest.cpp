@@ -69,6 +69,20 @@ Result<Dataset> match(const Program &p, std::vector<NamedArray> given,
   return Dataset::match(values, p, std::move(given), use);
 }
 
+// Rows of a batch of none were divided by it.
+TEST(Dataset, aBatchOfNoRowsIsAnError) {
+  Program p = program();
+  p.arguments[0].shape[0] = p.arguments[1].shape[0] = 0;
+  p.arguments.erase(p.arguments.begin() + 3); // whose 5 could be the batch
+  std::vector<NamedArray> given = arrays(3);
+  given.pop_back();
+  auto data = match(p, std::move(given));
+  ASSERT_FALSE(data.ok());
+  EXPECT_NE(data.status().message().find("expected one of at least 1"),
+            std::string::npos)
+      << data.status().message();
+}
+
 TEST(Dataset, servesRows) {
   Program p = program();
   auto data = match(p, arrays(5));

@@ -364,10 +364,12 @@ LaunchShape AttentionTiles::emit() {
   LaunchShape launch;
   launch.block[0] = shape.threads();
   launch.grid[0] = index.attention.batches * tiles * parts;
-  // For one block more ptxas would spill some of what lives through the loop.
-  int64_t width = std::max(widthA, widthB);
+  // For one block more ptxas would spill some of what lives through the loop:
+  // threads may have all registers that one can name.
+  constexpr int64_t all = 65536, ofThread = 255;
   if (isForward && elementBytes(index.element) < 4)
-    launch.blocksAtOnce = width <= 48 ? 4 : width <= 64 ? 3 : 2;
+    launch.blocksAtOnce = static_cast<int>(
+        std::max<int64_t>(1, all / (shape.threads() * ofThread)));
   return launch;
 }
 
