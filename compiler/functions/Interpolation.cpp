@@ -84,7 +84,9 @@ int64_t Resize::nearest(const Axis &axis, int64_t i) const {
                                                   : rest > 0.5f;
     whole += isUp ? 1.0f : 0.0f;
   }
-  return std::clamp<int64_t>(static_cast<int64_t>(whole), 0, axis.in - 1);
+  // A box may lie far outside.
+  return static_cast<int64_t>(
+      std::clamp(double(whole), 0.0, double(axis.in - 1)));
 }
 
 /// The kernel of linear or cubic interpolation at a distance (Keys, "Cubic

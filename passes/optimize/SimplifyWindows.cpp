@@ -102,7 +102,9 @@ static Expr formulaOf(Operation *op, OpBuilder &builder) {
         if (!isWhole(pool.getWindow()))
           return Expr();
         Expr dy = expr(pool.getDy());
-        return (dy.reshape(dy.shape().take_front(2)) / count(pool.getWindow()))
+        Expr share = widened(dy.reshape(dy.shape().take_front(2))) /
+                     count(pool.getWindow());
+        return share.cast(dy.type().getElementType())
             .broadcastTo(pool.getShape(), {0, 1});
       })
       .Default([](Operation *) { return Expr(); });

@@ -26,6 +26,19 @@ func.func @mean(%x: tensor<2x3x5x7xbf16>) -> tensor<2x3x1x1xbf16> {
 
 // -----
 
+// Nor is the number of its pixels, of which bf16 has 288.
+// CHECK-LABEL: func.func @share
+// CHECK: %[[DY:.*]] = tandem.cast %{{.*}} : tensor<2x3xbf16> to tensor<2x3xf32>
+// CHECK: %[[N:.*]] = tandem.constant dense<2.890000e+02> : tensor<2x3xf32>
+// CHECK: %[[SHARE:.*]] = tandem.div %[[DY]], %[[N]]
+// CHECK: tandem.cast %[[SHARE]] : tensor<2x3xf32> to tensor<2x3xbf16>
+func.func @share(%dy: tensor<2x3x1x1xbf16>) -> tensor<2x3x17x17xbf16> {
+  %dx = tandem.avg_pool2d_grad %dy to [2, 3, 17, 17] kernel [17, 17] strides [17, 17] : tensor<2x3x1x1xbf16> -> tensor<2x3x17x17xbf16>
+  return %dx : tensor<2x3x17x17xbf16>
+}
+
+// -----
+
 // What sees more or less than the image, by padding, in parts or in groups.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: tandem.matmul

@@ -17,6 +17,9 @@ namespace tandem {
 inline constexpr const char *kEmulatedOrders[] = {"eager", "others-first",
                                                   "random:7"};
 
+/// Forgets what the device cuda-emu found until now. No model may be loaded.
+Status resetEmulator();
+
 /// Sets the order of the device cuda-emu. NoDevice where its library is not
 /// there.
 Status setEmulatedOrder(const char *order);

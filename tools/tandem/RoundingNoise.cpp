@@ -19,7 +19,8 @@ static constexpr double kRoundingsOfSums = 16;
 double tandem::distance(const Array &a, const Array &b) {
   double sum = 0;
   for (int64_t i = 0; i < a.size(); ++i)
-    sum += (a[i] - b[i]) * (a[i] - b[i]);
+    if (a[i] != b[i]) // equal infinities have no difference
+      sum += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(sum);
 }
 
