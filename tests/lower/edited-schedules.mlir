@@ -8,7 +8,7 @@
 // CHECK: llvm.func @dots_0({{.*}}items = 8{{.*}}schedule = <method = dots, columns = 12>
 // CHECK: llvm.func @direct_0({{.*}}items = 4{{.*}}schedule = <method = direct, rows = 5, vectors = 2, block = 32>
 // CHECK: llvm.func @windows_0({{.*}}items = 16{{.*}}schedule = <method = windows, rows = 4, vectors = 2, block = 8, columns = 32, packs = true>
-// CHECK: llvm.func @pixels_0({{.*}}items = 4{{.*}}schedule = <method = pixels, block = 32>
+// CHECK: llvm.func @pixels_0({{.*}}items = 4{{.*}}schedule = <method = pixels, block = 48>
 // CHECK: llvm.func @winograd_0({{.*}}items = 8{{.*}}schedule = <method = winograd, rows = 4, vectors = 2, block = 8, columns = 32>
 // CHECK: llvm.func @one_by_one_0({{.*}}items = 4{{.*}}schedule = <method = pointwise, rows = 4, vectors = 2, block = 32, columns = 64>
 // CHECK: llvm.func @attention_0({{.*}}items = 10{{.*}}schedule = <method = tiles, vectors = 1>
@@ -42,7 +42,7 @@ module @cpu attributes {tandem.phase = "plan", tandem.target = #tandem.target<cp
     ^bb0(%a0: tensor<2x16x12x12xf32>, %a1: tensor<4x16x5x5xf32>):
       %y = tandem.conv2d %a0, %a1 : tensor<2x16x12x12xf32>, tensor<4x16x5x5xf32> -> tensor<2x4x8x8xf32>
       tandem.yield %y : tensor<2x4x8x8xf32>
-    } {buffers = [#tandem.buffer<arena 0>], schedule = #tandem.schedule<method = pixels, block = 32>} : (tensor<2x16x12x12xf32>, tensor<4x16x5x5xf32>) -> tensor<2x4x8x8xf32>
+    } {buffers = [#tandem.buffer<arena 0>], schedule = #tandem.schedule<method = pixels, block = 48>} : (tensor<2x16x12x12xf32>, tensor<4x16x5x5xf32>) -> tensor<2x4x8x8xf32>
     %y_winograd = tandem.kernel "winograd" (%x10, %x11) {
     ^bb0(%a0: tensor<2x64x16x16xf32>, %a1: tensor<64x64x3x3xf32>):
       %y = tandem.conv2d %a0, %a1 : tensor<2x64x16x16xf32>, tensor<64x64x3x3xf32> -> tensor<2x64x14x14xf32>
