@@ -85,8 +85,7 @@ int64_t Resize::nearest(const Axis &axis, int64_t i) const {
     whole += isUp ? 1.0f : 0.0f;
   }
   // A box may lie far outside.
-  return static_cast<int64_t>(
-      std::clamp(double(whole), 0.0, double(axis.in - 1)));
+  return static_cast<int64_t>(clamp(whole, 0, double(axis.in - 1)));
 }
 
 /// The kernel of linear or cubic interpolation at a distance (Keys, "Cubic

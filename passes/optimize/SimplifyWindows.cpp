@@ -15,6 +15,7 @@
 
 #include "ir/Ops.h"
 #include "ir/ops/Convolution.h"
+#include "ir/ops/Scalar.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -48,11 +49,8 @@ static Expr product(const Expr &a, const Expr &b, bool transposeA,
                                  transposeB, precision));
 }
 
-/// In f32 where that is wider.
 static Expr widened(const Expr &x) {
-  Type element = x.type().getElementType();
-  bool isWide = element.isF32() || element.isF64();
-  return isWide ? x : x.cast(x.builder->getF32Type());
+  return x.cast(scalar::computeType(x.type().getElementType()));
 }
 
 static double count(const Window2d &window) {

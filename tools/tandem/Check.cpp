@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -46,26 +47,35 @@ struct Tolerances {
 } // namespace
 
 /// What differs of the whole step; prints the one that is nearest to it.
-static Status printStep(const std::vector<StepCheck> &checks) {
+static Status printStep(const std::vector<StepCheck> &checks,
+                        const Tolerances &tolerances) {
   if (checks.empty())
     return Status::success();
-  auto part = [](const StepCheck &check) {
-    return check.error == 0 ? 0 : check.error / std::max(check.allowed, 1e-300);
+  auto allowed = [&](const StepCheck &check) {
+    double relative = tolerances.compiledOr() * check.size;
+    return tolerances.compiled ? relative : std::max(relative, check.rounding);
+  };
+  auto part = [&](const StepCheck &check) {
+    double error = check.error / std::max(allowed(check), 1e-300);
+    return check.error == 0    ? 0
+           : std::isnan(error) ? std::numeric_limits<double>::infinity()
+                               : error;
   };
   int wrong = 0;
   const StepCheck *worst = &checks[0];
   for (const StepCheck &check : checks) {
     if (!(part(check) <= 1)) {
       ++wrong;
-      std::printf("%-28s is off by %.2g, and rounding explains %.2g  differs\n",
-                  check.name.c_str(), check.error, check.allowed);
+      std::printf("%-28s is off by %.2g of %.2g that are allowed  differs\n",
+                  check.name.c_str(), check.error, allowed(check));
     }
-    if (!(part(check) <= part(*worst)))
+    if (part(check) > part(*worst))
       worst = &check;
   }
   std::printf("%zu results of the step checked against the f64 reference "
               "(worst: %s, off by %.2g of %.2g that are allowed)\n",
-              checks.size(), worst->name.c_str(), worst->error, worst->allowed);
+              checks.size(), worst->name.c_str(), worst->error,
+              allowed(*worst));
   if (!wrong)
     return Status::success();
   return {Code::Differs, std::to_string(wrong) + " of " +
@@ -148,7 +158,8 @@ struct CheckOptions {
         .byDefault("0");
     table
         .number("tolerance", "X", tolerances.compiled,
-                "relative error of the compiled gradients")
+                "relative error of the compiled gradients, and of what a step "
+                "leaves")
         .atLeast(0)
         .atMost(1)
         .byDefault("1e-4, or what rounding every result explains");
@@ -157,6 +168,7 @@ struct CheckOptions {
                 "relative error of the central differences")
         .atLeast(0)
         .atMost(1)
+        .excludes("differences=no", "nothing is compared with them")
         .byDefault("1e-4");
     table
         .text("differences", "yes|no", differences,
@@ -192,7 +204,7 @@ static Status checkModel(const CheckOptions &command,
     return check.status();
   Status table =
       printTable(check->gradients, command.tolerances, settings.differences);
-  Status step = printStep(check->step);
+  Status step = printStep(check->step, command.tolerances);
   if (options.emulation)
     std::printf("%zu kernels, %zu launches: the same bits in %zu orders\n",
                 check->kernels, check->launches, std::size(kEmulatedOrders));

@@ -11,6 +11,7 @@
 #include "runtime/model/Model.h"
 #include "tools/onnx/Tensors.h"
 #include "tools/tandem/CheckRun.h"
+#include "tools/tandem/EmulatedOrders.h"
 #include "tools/tandem/FindAnomaly.h"
 #include "tools/tandem/RoundingNoise.h"
 #include "tools/tandem/Session.h"
@@ -374,10 +375,9 @@ Status Checker::checkStep(std::vector<StepCheck> &checks) {
     double size = norm(expected);
     if (auto argument = findValue(step, name); isUpdate && argument)
       size = distance(expected, stepArguments[*argument]);
-    checks.push_back(
-        {isUpdate ? "update of " + name : name,
-         distance(toArray(it->second), expected),
-         std::max(kRelative * size, kOfRounding * (*rounding)[i])});
+    checks.push_back({isUpdate ? "update of " + name : name,
+                      distance(toArray(it->second), expected), size,
+                      kOfRounding * (*rounding)[i]});
   }
   return Status::success();
 }
@@ -562,6 +562,10 @@ Result<ModelCheck> tandem::checkGradients(const std::string &path,
         return s;
     return model;
   };
+  // What a model before made it find is not of this one.
+  if (options.emulation)
+    if (Status s = resetEmulator(); !s)
+      return s;
   auto model = load();
   if (!model)
     return model.status();

@@ -39,8 +39,9 @@ struct GradientCheck {
 /// What the whole step left, beside what the reference does.
 struct StepCheck {
   std::string name;
-  double error = 0;   ///< Euclidean distance
-  double allowed = 0; ///< what the tolerance or rounding explains
+  double error = 0;    ///< Euclidean distance
+  double size = 0;     ///< of the result, or of what an update changes
+  double rounding = 0; ///< what rounding explains of the error
 };
 
 struct ModelCheck {

@@ -154,9 +154,6 @@ tandem::runCompiled(const std::function<Result<Model>()> &load,
 Result<CompiledValues>
 tandem::runInOrders(const std::function<Result<Model>()> &load,
                     const std::vector<std::pair<std::string, Tensor>> &inputs) {
-  // What a model before found is not of this one, and orders are drawn anew.
-  if (Status s = resetEmulator(); !s)
-    return s;
   std::optional<CompiledValues> first;
   for (const char *order : kEmulatedOrders) {
     if (Status s = setEmulatedOrder(order); !s)

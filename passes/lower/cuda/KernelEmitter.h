@@ -27,10 +27,10 @@ struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   /// All zeros before and after the kernel.
   int64_t scratchBytes = 0;
-  /// Of how many blocks at a time a multiprocessor must have registers for;
-  /// none: as many as ptxas likes, which spills some to have more blocks.
-  /// Warpgroups change the numbers of their registers: they want one, and begin
-  /// with an equal share for each thread.
+  /// For how many blocks at a time the registers of a multiprocessor must do.
+  /// With none ptxas decides, and may spill registers to fit one block more.
+  /// Kernels of warpgroups, which change the numbers of their registers, say
+  /// one: each thread begins with an equal share of all.
   std::optional<int> blocksAtOnce;
 
   /// As many blocks of `threads` as `items` need, one thread an item.

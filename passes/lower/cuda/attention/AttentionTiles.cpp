@@ -364,8 +364,9 @@ LaunchShape AttentionTiles::emit() {
   LaunchShape launch;
   launch.block[0] = shape.threads();
   launch.grid[0] = index.attention.batches * tiles * parts;
-  // For one block more ptxas would spill some of what lives through the loop:
-  // threads may have all registers that one can name.
+  // ptxas would spill what lives through the loop to fit one block more. So
+  // blocks are as few as where each thread has the 255 registers that it can
+  // have at most, of the 65536 of a multiprocessor.
   constexpr int64_t all = 65536, ofThread = 255;
   if (isForward && elementBytes(index.element) < 4)
     launch.blocksAtOnce = static_cast<int>(
