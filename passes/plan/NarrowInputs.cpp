@@ -219,6 +219,21 @@ Value Narrower::cutOf(Value value, Elements range, OpBuilder &b) {
   return part;
 }
 
+/// Whether inputs are prefetched hangs on their sizes: lowering chooses it
+/// anew.
+static void forgetPrefetches(KernelOp kernel) {
+  ScheduleAttr schedule = kernel.getScheduleAttr();
+  if (!schedule)
+    return;
+  SmallVector<ScheduleEntry> entries(schedule.getEntries());
+  llvm::erase_if(entries, [](const ScheduleEntry &entry) {
+    return entry.isChosen && entry.key == ScheduleKey::Ahead;
+  });
+  kernel.setScheduleAttr(entries.empty()
+                             ? ScheduleAttr()
+                             : ScheduleAttr::get(kernel.getContext(), entries));
+}
+
 unsigned Narrower::run() {
   // What a launch copies instead has a whole value's size, a library reads
   // operands of its own types.
@@ -263,6 +278,7 @@ unsigned Narrower::run() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
+  forgetPrefetches(kernel);
   return narrowed.size();
 }
 

@@ -13,6 +13,7 @@
 // CHECK-NEXT: %[[V:.*]] = tandem.reshape %[[C]] to [16]
 // CHECK-NEXT: %[[R:.*]] = tandem.broadcast %[[V]] to [2, 16] along [1]
 // CHECK-NEXT: %[[S:.*]] = tandem.add %[[I]], %[[R]]
+// CHECK: schedule = #tandem.schedule<chosen(method = pointwise, vectors = 4)>
 // CHECK: %[[Q:.*]] = tandem.slice %[[A]] from [6, 0] to [8, 16] step [1, 1]
 // CHECK: tandem.kernel "part"(%[[Q]], %[[X]])
 // CHECK: tandem.kernel "odd"(%[[A]])
@@ -36,7 +37,7 @@ module {
         %p = tandem.slice %q from [2, 0, 0] to [3, 2, 16] step [1, 1, 1] : tensor<4x2x16xf32> -> tensor<1x2x16xf32>
         %o = tandem.reshape %p to [2, 16] : tensor<1x2x16xf32> -> tensor<2x16xf32>
         tandem.yield %o : tensor<2x16xf32>
-    } {buffers = [#tandem.buffer<result 0>]} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<2x16xf32>
+    } {buffers = [#tandem.buffer<result 0>], schedule = #tandem.schedule<chosen(method = pointwise, vectors = 4, ahead = true)>} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<2x16xf32>
     %z = tandem.kernel "part"(%a, %x) {
       ^bb0(%i: tensor<8x16xf32>, %b: tensor<8x16xf32>):
         %c = tandem.slice %b from [0, 0] to [1, 16] step [1, 1] : tensor<8x16xf32> -> tensor<1x16xf32>
