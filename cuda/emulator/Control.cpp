@@ -66,6 +66,11 @@ void tandemEmulatorSetMemory(size_t bytes) {
   m->traits.memory = bytes;
 }
 
+int tandemEmulatorSetTraits(const char *traits) {
+  Locked m;
+  return traits && m->traits.set(traits) ? 0 : 1;
+}
+
 int tandemEmulatorDelay(void *stream, uint64_t nanoseconds) {
   Locked m;
   Stream *on = streamOf(m, stream);

@@ -19,6 +19,7 @@
 //   TANDEM_EMULATOR_FAIL=KIND:N[,KIND:N...]     see tandemEmulatorFail
 //   TANDEM_EMULATOR_DEVICES=N                   (1)
 //   TANDEM_EMULATOR_MEMORY=BYTES                of each device (16 GiB)
+//   TANDEM_EMULATOR_TRAITS=TRAIT[,TRAIT...]     see tandemEmulatorSetTraits
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_CUDA_EMULATOR_CONTROL_H
@@ -41,6 +42,7 @@ typedef struct TandemEmulatorCounts {
   uint64_t launches; ///< of kernels
   uint64_t graphLaunches;
   uint64_t graphInstantiations;
+  uint64_t graphUploads; ///< that were asked for, before a launch
   uint64_t copies, memsets, hostFunctions;
   uint64_t syncs; ///< waits of the host, those inside of other calls included
   uint64_t queries;
@@ -88,6 +90,14 @@ TANDEM_EMULATOR_API void tandemEmulatorSetDevices(int count);
 TANDEM_EMULATOR_API void tandemEmulatorSetCapability(int major, int minor);
 /// Sets the bytes of memory of each device.
 TANDEM_EMULATOR_API void tandemEmulatorSetMemory(size_t bytes);
+
+/// Sets what the devices are like, as a list with commas: "name=TEXT" and
+/// "multiprocessors=N", as slices of a GPU (MIG) have them; "no-peers", no
+/// device may use another one's memory, and copies go through the host;
+/// "no-peer-copies", such copies are refused; "no-pools", there is no memory in
+/// stream order; "no-registering", host memory cannot be registered (some
+/// virtual GPUs). Returns 0, or 1 for another text.
+TANDEM_EMULATOR_API int tandemEmulatorSetTraits(const char *traits);
 
 /// Queues an operation on a stream (a CUstream) that takes this long in virtual
 /// time and does nothing. Returns a CUresult.

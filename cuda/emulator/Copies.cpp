@@ -30,6 +30,7 @@ struct Ground {
   bool isKnown = false;  ///< to the emulator: not pageable
   bool isDevice = false; ///< device memory
   Device *device = nullptr;
+  const Allocation *memory = nullptr;
 };
 
 /// Looks at one side; false if it is not what the caller says it is.
@@ -48,13 +49,21 @@ bool look(Machine &machine, uintptr_t at, size_t bytes, Side side,
   }
   if (!in)
     return side != Side::Device && at != 0;
-  ground = {true, in->kind == MemoryKind::Device, in->device};
+  ground = {true, in->kind == MemoryKind::Device, in->device, in};
   return in->contains(at, bytes);
+}
+
+/// True of two devices where neither has access to what is copied there.
+bool isThroughHost(const Ground &to, const Ground &from) {
+  return to.isDevice && from.isDevice && !hasAccess(*to.device, *from.memory) &&
+         !hasAccess(*from.device, *to.memory);
 }
 
 const char *nameOf(const Ground &to, const Ground &from) {
   if (to.isDevice && from.isDevice)
-    return to.device == from.device ? "copy on device" : "copy between devices";
+    return to.device == from.device  ? "copy on device"
+           : isThroughHost(to, from) ? "copy between devices through the host"
+                                     : "copy between devices";
   if (to.isDevice)
     return "copy to device";
   return from.isDevice ? "copy to host" : "copy on host";
@@ -92,7 +101,8 @@ Command copyCommand(const CopyShape &shape, const Ground &to,
   const size_t bytes = shape.width * shape.height * shape.depth;
   command.what =
       std::string(nameOf(to, from)) + ", " + std::to_string(bytes) + " bytes";
-  command.duration = duration(bytes, !to.isDevice || !from.isDevice);
+  command.duration = duration(bytes, !to.isDevice || !from.isDevice ||
+                                         isThroughHost(to, from));
   command.run = [shape, toKnown = to.isKnown,
                  fromKnown = from.isKnown](Execution &execution) {
     runCopy(shape, toKnown, fromKnown, execution);

@@ -64,6 +64,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext toContext,
   return withStream(stream, [&](Machine &m, Stream &on) {
     if (!deviceOf(toContext) || !deviceOf(fromContext))
       return CUDA_ERROR_INVALID_CONTEXT;
+    if (toContext != fromContext && !m.traits.canCopyPeers)
+      return CUDA_ERROR_NOT_SUPPORTED;
     return copyOn(m, on, line(to, from, bytes), Side::Device, Side::Device);
   });
 }

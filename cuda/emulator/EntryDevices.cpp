@@ -83,7 +83,7 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
       return CUDA_ERROR_INVALID_VALUE;
     if (!deviceAt(m, device))
       return CUDA_ERROR_INVALID_DEVICE;
-    std::snprintf(name, size_t(length), "Tandem CUDA emulator");
+    std::snprintf(name, size_t(length), "%s", m.traits.name.c_str());
     return CUDA_SUCCESS;
   });
 }
@@ -127,7 +127,7 @@ static int attributeOf(const Machine &m, CUdevice_attribute attribute,
   case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
     return 1980000; // kHz
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-    return kMultiprocessors;
+    return m.traits.multiprocessors;
   case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
     return 3201000; // kHz
   case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
@@ -157,8 +157,11 @@ static int attributeOf(const Machine &m, CUdevice_attribute attribute,
   case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
   case CU_DEVICE_ATTRIBUTE_ECC_ENABLED:
   case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-  case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     return 1;
+  case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    return m.traits.hasPools;
+  case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
+    return m.traits.canRegister;
   }
   return 0;
 }
@@ -192,7 +195,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
       return CUDA_ERROR_INVALID_VALUE;
     if (!deviceAt(m, device) || !deviceAt(m, peer))
       return CUDA_ERROR_INVALID_DEVICE;
-    *can = device != peer;
+    *can = device != peer && m.traits.hasPeers;
     return CUDA_SUCCESS;
   });
 }
@@ -324,12 +327,14 @@ CUresult cuCtxSynchronize() {
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
-  return withDevice([&](Machine &, Device &device) {
+  return withDevice([&](Machine &m, Device &device) {
     if (flags)
       return CUDA_ERROR_INVALID_VALUE;
     Device *other = deviceOf(peer);
     if (!other || other == &device)
       return CUDA_ERROR_INVALID_CONTEXT;
+    if (!m.traits.hasPeers)
+      return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     auto &peers = device.peers;
     if (std::find(peers.begin(), peers.end(), other) != peers.end())
       return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;

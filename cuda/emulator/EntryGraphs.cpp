@@ -369,6 +369,27 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph handle,
   });
 }
 
+CUresult cuGraphUpload(CUgraphExec handle, CUstream stream) {
+  return withStream(stream, [&](Machine &m, Stream &on) {
+    GraphExec *exec = m.execs.find(handle);
+    if (!exec)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (on.capture) {
+      on.capture->isInvalid = true;
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    ++m.report.counts.graphUploads;
+    Command command;
+    command.what =
+        "upload of a graph, " + std::to_string(exec->steps.size()) + " nodes";
+    command.duration = 1000;
+    if (CUresult result = m.push(on, std::move(command)))
+      return result;
+    exec->upload = on.last;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream) {
   return withStream(stream, [&](Machine &m, Stream &on) {
     GraphExec *exec = m.execs.find(handle);

@@ -2,6 +2,9 @@
 #include "cuda/emulator/Entry.h"
 #include "cuda/emulator/Execution.h"
 
+#include <cstdio>
+#include <fstream>
+
 using namespace tandem::emulator;
 
 namespace {
@@ -155,10 +158,28 @@ CUresult cuMemFreeHost(void *pointer) {
   });
 }
 
-CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned /*flags*/) {
+/// True if all of it may be written, as the system's list of mappings says.
+static bool isWritable(uintptr_t begin, size_t bytes) {
+  std::ifstream maps("/proc/self/maps");
+  uintptr_t from = begin;
+  for (std::string line; from < begin + bytes && std::getline(maps, line);) {
+    unsigned long low = 0, high = 0;
+    char mode[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &low, &high, mode) == 3 &&
+        low <= from && from < high && mode[1] == 'w')
+      from = high;
+  }
+  return from >= begin + bytes;
+}
+
+CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
   return withDevice([&](Machine &m, Device &device) {
     const auto at = reinterpret_cast<uintptr_t>(pointer);
     if (!at || !bytes)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (!m.traits.canRegister)
+      return CUDA_ERROR_NOT_SUPPORTED;
+    if (!(flags & CU_MEMHOSTREGISTER_READ_ONLY) && !isWritable(at, bytes))
       return CUDA_ERROR_INVALID_VALUE;
     if (CUresult result = m.captureUnsafe())
       return result;
@@ -265,6 +286,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
     if (!pool || !properties || properties->allocType != 1 ||
         properties->location.type != 1)
       return CUDA_ERROR_INVALID_VALUE;
+    if (!m.traits.hasPools)
+      return CUDA_ERROR_NOT_SUPPORTED;
     const int ordinal = properties->location.id;
     if (ordinal < 0 || size_t(ordinal) >= m.devices.size())
       return CUDA_ERROR_INVALID_DEVICE;
@@ -345,6 +368,29 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle,
       return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool handle,
+                            const CUmemAccessDesc *descriptions, size_t count) {
+  return withDriver([&](Machine &m) {
+    Pool *pool = poolOf(m, handle);
+    if (!pool || (count && !descriptions))
+      return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; ++i) {
+      const CUmemAccessDesc &one = descriptions[i];
+      if (one.location.type != 1 || (one.flags != 0 && one.flags != 3))
+        return CUDA_ERROR_INVALID_VALUE;
+      if (one.location.id < 0 || size_t(one.location.id) >= m.devices.size())
+        return CUDA_ERROR_INVALID_DEVICE;
+      const Device *user = m.devices[size_t(one.location.id)].get();
+      if (user != pool->device && one.flags && !m.traits.hasPeers)
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+      std::erase(pool->users, user);
+      if (one.flags)
+        pool->users.push_back(user);
+    }
+    return CUDA_SUCCESS;
   });
 }
 

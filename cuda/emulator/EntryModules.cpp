@@ -207,7 +207,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize,
       }
     }
     *blockSize = best;
-    *minGridSize = bestBlocks * int(kMultiprocessors);
+    *minGridSize = bestBlocks * m.traits.multiprocessors;
     return CUDA_SUCCESS;
   });
 }

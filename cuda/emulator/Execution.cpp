@@ -44,6 +44,15 @@ static std::string freedText(const Memory &memory, uintptr_t at) {
   return dead && dead->freedBy ? ", freed by " + dead->freedBy->text() : "";
 }
 
+bool tandem::emulator::hasAccess(const Device &device, const Allocation &to) {
+  if (to.device == &device)
+    return true;
+  // A pool says itself who has access; the context's peers do not count.
+  if (to.pool)
+    return std::ranges::find(to.pool->users, &device) != to.pool->users.end();
+  return std::ranges::find(device.peers, to.device) != device.peers.end();
+}
+
 /// Returns the live allocation at `at`, or null, with an error, if there is
 /// none or a kernel may not use it.
 const Allocation *Execution::find(uintptr_t at, const std::string &does) {
@@ -52,11 +61,8 @@ const Allocation *Execution::find(uintptr_t at, const std::string &does) {
     error(does + machine.memory.describe(at) + freedText(machine.memory, at));
     return nullptr;
   }
-  const Device *device = operation.device;
   if (operation.kind != Command::Kind::Kernel ||
-      in->kind != MemoryKind::Device || in->device == device ||
-      std::find(device->peers.begin(), device->peers.end(), in->device) !=
-          device->peers.end())
+      in->kind != MemoryKind::Device || hasAccess(*operation.device, *in))
     return in;
   error(does + machine.memory.describe(at) + " of device " +
         std::to_string(in->device->ordinal) + " without access to it");

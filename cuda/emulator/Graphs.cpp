@@ -172,6 +172,8 @@ CUresult tandem::emulator::launchGraph(Machine &machine, GraphExec &exec,
                        std::to_string(exec.steps.size()) + " nodes");
   Command begin;
   begin.what = "graph launch";
+  if (!exec.upload && !exec.lastLaunch)
+    begin.duration = 1000;
   std::vector<OperationPtr> also;
   if (exec.lastLaunch)
     also.push_back(exec.lastLaunch);

@@ -64,6 +64,7 @@ struct GraphExec {
   };
   std::vector<Step> steps;
   OperationPtr lastLaunch;
+  OperationPtr upload; ///< null: the first launch does it
 
   /// Returns the step of a node of the graph it was made of, or null.
   Step *find(const Node *node);

@@ -28,6 +28,38 @@ uint64_t number(const char *variable, uint64_t otherwise) {
 }
 } // namespace
 
+bool DeviceTraits::set(std::string_view text) {
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const size_t equals = one.find('=');
+    const std::string_view key = one.substr(0, equals);
+    const std::string_view value =
+        equals == std::string_view::npos ? "" : one.substr(equals + 1);
+    if (key == "name" && !value.empty()) {
+      name = value;
+    } else if (key == "multiprocessors") {
+      const char *end = value.data() + value.size();
+      auto [stop, error] = std::from_chars(value.data(), end, multiprocessors);
+      if (error != std::errc() || stop != end || multiprocessors < 1)
+        return false;
+    } else if (one == "no-peers") {
+      hasPeers = false;
+    } else if (one == "no-peer-copies") {
+      hasPeers = canCopyPeers = false;
+    } else if (one == "no-pools") {
+      hasPools = false;
+    } else if (one == "no-registering") {
+      canRegister = false;
+    } else {
+      return false;
+    }
+    if (comma == std::string_view::npos)
+      return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 Machine::Machine() : scheduler([this](Operation &o) { run(o); }) {
   newLane(); // the host's
   readEnvironment();
@@ -38,6 +70,14 @@ void Machine::readEnvironment() {
   traits.count = static_cast<int>(
       std::min<uint64_t>(number("TANDEM_EMULATOR_DEVICES", 1), 16));
   traits.memory = number("TANDEM_EMULATOR_MEMORY", traits.memory);
+  const char *like = std::getenv("TANDEM_EMULATOR_TRAITS");
+  if (like && !traits.set(like))
+    std::fprintf(stderr,
+                 "cuda emulator: expected a list of 'name=TEXT', "
+                 "'multiprocessors=N', 'no-peers', 'no-peer-copies', "
+                 "'no-pools' or 'no-registering' in TANDEM_EMULATOR_TRAITS but "
+                 "got '%s'\n",
+                 like);
   scheduler.setPolicy("eager");
   failures.clear();
   const char *policy = std::getenv("TANDEM_EMULATOR_POLICY");

@@ -13,6 +13,7 @@
 #include "cuda/emulator/Failures.h"
 #include "cuda/emulator/Handles.h"
 #include "cuda/emulator/KernelEmulator.h"
+#include "cuda/emulator/Limits.h"
 #include "cuda/emulator/Memory.h"
 #include "cuda/emulator/Report.h"
 #include "cuda/emulator/Scheduler.h"
@@ -45,13 +46,26 @@ struct Device {
   std::vector<std::pair<OperationPtr, bool>> orphans;
 };
 
-/// What a device of this machine is like.
+/// What the devices of this machine are like.
 struct DeviceTraits {
+  /// Sets what a text of Control.h asks for (tandemEmulatorSetTraits), a list
+  /// with commas; false if it is not understood.
+  bool set(std::string_view text);
+
   int count = 1;
   int major = 9, minor = 0;
+  std::string name = "Tandem CUDA emulator";
+  int multiprocessors = int(kMultiprocessors);
+  bool hasPeers = true;     ///< a device may use another one's memory
+  bool canCopyPeers = true; ///< and copy it
+  bool hasPools = true, canRegister = true;
   size_t memory = size_t(16) << 30;
   int version = 13000; ///< of the driver
 };
+
+/// True if the device's kernels may use the memory, and its copies go straight
+/// there.
+bool hasAccess(const Device &device, const Allocation &to);
 
 /// What the driver knows about a thread.
 struct ThreadState {

@@ -25,7 +25,8 @@ struct Pool {
   size_t maxBytes = 0; ///< 0: the device's
   uint64_t threshold = 0;
   size_t used = 0, usedHigh = 0;
-  int flags[4] = {0, 1, 1, 1}; ///< the reuse attributes, by their numbers
+  int flags[4] = {0, 1, 1, 1};       ///< the reuse attributes, by their numbers
+  std::vector<const Device *> users; ///< other devices that have access
 };
 
 enum class MemoryKind {

@@ -71,6 +71,19 @@ std::vector<std::string> wordsAfter(std::string_view text,
   return words;
 }
 
+/// The newest version of PTX that a driver compiles, times 10; of drivers that
+/// are not known, any.
+int newestPtx(int driver) {
+  constexpr std::pair<int, int> rows[] = {{12000, 80}, {12010, 81}, {12020, 82},
+                                          {12030, 83}, {12040, 84}, {12050, 85},
+                                          {12060, 85}, {12070, 86}, {12080, 87},
+                                          {12090, 88}, {13000, 90}};
+  for (auto [version, ptx] : rows)
+    if (version == driver)
+      return ptx;
+  return 1000;
+}
+
 std::unique_ptr<Module> loadPtx(const Machine &machine, std::string_view text,
                                 CUresult &result, std::string &log) {
   const auto targets = wordsAfter(text, ".target");
@@ -78,6 +91,15 @@ std::unique_ptr<Module> loadPtx(const Machine &machine, std::string_view text,
       targets.front().compare(0, 3, "sm_") != 0) {
     result = CUDA_ERROR_INVALID_IMAGE;
     log = "expected an emulation image or PTX";
+    return nullptr;
+  }
+  const int driver = machine.failures.driverVersion
+                         ? machine.failures.driverVersion
+                         : machine.traits.version;
+  const std::string version(text.substr(text.find(".version") + 8, 6));
+  if (std::atof(version.c_str()) * 10 > newestPtx(driver) + 0.5) {
+    result = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    log = "the driver is older than the code's version of PTX";
     return nullptr;
   }
   const int wanted = std::atoi(targets.front().c_str() + 3);
