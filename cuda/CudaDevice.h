@@ -37,6 +37,9 @@ public:
 
   Status copy(void *to, const void *from, int64_t bytes,
               runtime::Stream stream) override;
+  Status copyFrom(runtime::Backend &other, const void *from,
+                  runtime::Stream otherStream, void *to, int64_t bytes,
+                  runtime::Stream stream) override;
   Status copyStrided(const runtime::StridedCopy &copy,
                      runtime::Stream stream) override;
   Status zero(void *to, int64_t bytes, runtime::Stream stream) override;
@@ -75,6 +78,10 @@ private:
   enum class MemoryKind { Device, Pinned, Pageable };
   MemoryKind kindOf(const void *pointer) const;
   Status loadBuiltins();
+  Status connect(CudaDevice &other);
+  Status copyThroughHost(CudaDevice &other, const void *from,
+                         runtime::Stream otherStream, void *to, int64_t bytes,
+                         runtime::Stream stream);
   Status copyOverlapping(void *to, const void *from, int64_t bytes,
                          runtime::Stream stream);
   Status launch(const char *kernel, int64_t threads, void **parameters,
@@ -89,6 +96,9 @@ private:
   std::unique_ptr<Staging> staging;
   std::unique_ptr<Libraries> libraries;
   CurrentProfile profile;
+  std::mutex peersMutex; ///< of the member below
+  /// Other devices whose memory this one was given access to, or cannot be.
+  std::vector<driver::CUcontext> peers;
   driver::CUmodule builtins = nullptr;
   std::map<std::string, driver::CUfunction, std::less<>> builtinFunctions;
 };

@@ -48,6 +48,14 @@ Status MemoryCache::open() {
       "cuMemPoolSetAttribute");
 }
 
+Status MemoryCache::shareWith(CUdevice device) {
+  if (!pool) // of cuMemAlloc: the contexts' access is enough
+    return Status::success();
+  CUmemAccessDesc access = {{1, device}, 3};
+  return context.check(context.call().memPoolSetAccess(pool, &access, 1),
+                       "cuMemPoolSetAccess");
+}
+
 MemoryCache::~MemoryCache() {
   Context::Scope scope(context);
   giveBackAll();

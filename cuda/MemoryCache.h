@@ -46,6 +46,9 @@ public:
   /// True if `pointer` lies in an allocation that was not given back.
   bool owns(const void *pointer) const;
 
+  /// Lets the copies of another device go straight to and from the memory.
+  Status shareWith(driver::CUdevice device);
+
   struct Usage {
     int64_t used = 0, kept = 0; ///< bytes given out; bytes kept for later
   };

@@ -119,6 +119,14 @@ Status DeviceCode::clear(Storage &storage) {
                                  currentStream(storage.device()));
 }
 
+Status Backend::copyFrom(Backend &other, const void *from, Stream otherStream,
+                         void *to, int64_t bytes, Stream stream) {
+  if (Status status = other.synchronize(otherStream); !status)
+    return status;
+  Status status = copy(to, from, bytes, stream);
+  return status ? synchronize(stream) : status;
+}
+
 Status Backend::choose(artifact::ArtifactReader & /*reader*/,
                        const std::string &variant) const {
   return variant.empty()

@@ -131,11 +131,17 @@ public:
     (void)data, (void)bytes, (void)isWrite;
   }
 
-  /// Copies bytes between the device's, the host's, and another device's
-  /// memory; both may overlap on this device. Host memory that is not pinned
+  /// Copies bytes between the device's and the host's memory; both may overlap
+  /// on this device. Host memory that is not pinned
   /// was read, or is written, on return.
   virtual Status copy(void *to, const void *from, int64_t bytes,
                       Stream stream) = 0;
+  /// Copies bytes of `other`, another device of the same kind, where `from` is,
+  /// to this one, in the order of both streams: behind what `otherStream` and
+  /// `stream` have been given so far, and before what they are given next.
+  /// Neither captures. This one lets the host wait for both.
+  virtual Status copyFrom(Backend &other, const void *from, Stream otherStream,
+                          void *to, int64_t bytes, Stream stream);
   /// The same of strided elements, both on this device, apart from each other.
   virtual Status copyStrided(const StridedCopy &copy, Stream stream) = 0;
   virtual Status zero(void *to, int64_t bytes, Stream stream) = 0;

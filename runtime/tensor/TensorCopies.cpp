@@ -152,14 +152,14 @@ Status Tensor::copyAcross(const Tensor &source) {
   // The device copies from the host and to it, in the order of its stream.
   if (device().isHost())
     return other->copy(bytesAt(), source.bytesAt(), bytes(), otherStream);
-  // Streams of two devices do not wait for each other: the host does, before,
-  // and, so that the source can be written or freed, after.
-  if (Status status = other->synchronize(otherStream); !status)
-    return status;
-  Status status = own->copy(bytesAt(), source.bytesAt(), bytes(), stream);
-  if (status && !source.device().isHost())
-    status = own->synchronize(stream);
-  return status;
+  if (source.device().isHost())
+    return own->copy(bytesAt(), source.bytesAt(), bytes(), stream);
+  if (device().kind == source.device().kind)
+    return own->copyFrom(*other, source.bytesAt(), otherStream, bytesAt(),
+                         bytes(), stream);
+  // Two drivers, of which neither knows the other's memory.
+  Result<Tensor> host = source.onHost();
+  return host ? copyAcross(*host) : std::move(host).status();
 }
 
 Result<Tensor> Tensor::copyTo(Device device) const {
