@@ -45,16 +45,19 @@ Result<std::unique_ptr<Context>>
 Context::open(std::shared_ptr<const Driver> driver, Device device) {
   std::string called = "'" + toString(device) + "'";
   if (device.index < 0 || device.index >= driver->devices())
-    return Status::noDevice("no device " + called +
-                            ": expected a number below " +
-                            std::to_string(driver->devices()));
+    return Status::noDevice("no device " + called + ": expected one of " +
+                            driver->deviceNames(device.kind) +
+                            (device.kind == runtime::DeviceKind::Cuda
+                                 ? driver->visibleDevices()
+                                 : ""));
   std::unique_ptr<Context> opened(new Context);
   opened->driver_ = std::move(driver);
   opened->device_ = device;
   const Functions &call = opened->call();
   auto fail = [&](CUresult result, const char *name) {
     return Status::noDevice("cannot use device " + called + ": " + name +
-                            " failed: " + opened->driver().describe(result));
+                            " failed: " + opened->driver().describe(result) +
+                            adviceFor(result));
   };
 
   if (CUresult result = call.deviceGet(&opened->number, device.index))
@@ -64,6 +67,9 @@ Context::open(std::shared_ptr<const Driver> driver, Device device) {
           call.deviceGetName(name, sizeof(name) - 1, opened->number))
     return fail(result, "cuDeviceGetName");
   opened->name_ = name;
+  if (CUresult result =
+          call.deviceTotalMem(&opened->totalBytes_, opened->number))
+    return fail(result, "cuDeviceTotalMem");
   int pools = 0, unified = 0;
   const std::pair<CUdevice_attribute, int *> attributes[] = {
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &opened->major},

@@ -92,6 +92,8 @@ public:
   /// Returns "sm_90".
   std::string arch() const { return "sm_" + std::to_string(capability()); }
   int multiprocessors() const { return multiprocessors_; }
+  /// Of a slice of a GPU (MIG) they are, as the multiprocessors, the slice's.
+  size_t totalBytes() const { return totalBytes_; }
   int maxSharedBytes() const { return maxSharedBytes_; }
   bool hasPools() const { return hasPools_; }
   /// TANDEM_CUDA_DEBUG=sync: the host waits for each command of a program, so
@@ -126,6 +128,7 @@ private:
   driver::CUcontext context = nullptr;
   std::string name_;
   int major = 0, minor = 0, multiprocessors_ = 0, maxSharedBytes_ = 0;
+  size_t totalBytes_ = 0;
   bool hasPools_ = false, waitsForEach_ = false;
   mutable std::atomic<bool> lost{false}, wasGivenUp{false};
   mutable std::mutex mutex; ///< of those below

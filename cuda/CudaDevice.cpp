@@ -9,6 +9,8 @@
 #include "cuda/CudaCode.h"
 #include "cuda/Module.h"
 
+#include <cstdio>
+
 namespace tandem::cuda {
 
 using namespace driver;
@@ -78,8 +80,12 @@ Status CudaDevice::loadBuiltins() {
 }
 
 std::string CudaDevice::description() const {
-  return context->name() + ", " + context->arch() + ", driver " +
-         context->driver().versionText();
+  char memory[32];
+  std::snprintf(memory, sizeof(memory), "%.1f GiB",
+                static_cast<double>(context->totalBytes()) / 0x1p30);
+  return context->name() + ", " + context->arch() + ", " +
+         std::to_string(context->multiprocessors()) + " multiprocessors, " +
+         memory + ", driver " + context->driver().versionText();
 }
 
 Result<void *> CudaDevice::allocate(int64_t bytes, Stream stream) {

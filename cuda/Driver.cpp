@@ -7,6 +7,7 @@
 #include "cuda/Driver.h"
 #include "cuda/Symbols.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 
 namespace tandem::cuda {
@@ -37,10 +38,11 @@ Result<Driver> Driver::open(const std::string &library) {
                             library + "' returned error " +
                             std::to_string(result));
   if (opened.found < driver::oldestVersion)
-    return Status::noDevice("expected a driver for CUDA " +
+    return Status::noDevice("the driver is too old: expected one for CUDA " +
                             text(driver::oldestVersion) +
-                            " or later but got one for CUDA " +
-                            text(opened.found) + " ('" + library + "')");
+                            " (525 or later) but got one for CUDA " +
+                            text(opened.found) + " ('" + library +
+                            "'); a later driver runs all that this one does");
 #define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
   find(handle, #symbol, opened.table.member, missing);
 #include "cuda/DriverFunctions.def"
@@ -59,16 +61,18 @@ Result<Driver> Driver::open(const std::string &library) {
   CUresult result = opened->init(0);
   if (result == CUDA_ERROR_NO_DEVICE)
     return Status::noDevice("no CUDA device: the driver for CUDA " +
-                            opened.versionText() + " finds none");
+                            opened.versionText() + " finds none" +
+                            opened.visibleDevices());
   if (result)
     return Status::noDevice("the CUDA driver does not start: cuInit returned " +
-                            opened.describe(result));
+                            opened.describe(result) + adviceFor(result));
   if (CUresult counted = opened->deviceGetCount(&opened.count))
     return Status::noDevice("cuDeviceGetCount returned " +
                             opened.describe(counted));
   if (opened.count < 1)
     return Status::noDevice("no CUDA device: the driver for CUDA " +
-                            opened.versionText() + " finds none");
+                            opened.versionText() + " finds none" +
+                            opened.visibleDevices());
   return Result<Driver>(std::move(opened));
 }
 
@@ -82,10 +86,55 @@ std::string Driver::describe(CUresult result) const {
   return described;
 }
 
+std::string Driver::deviceNames(runtime::DeviceKind kind) const {
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    char name[256] = {};
+    names += (i ? ", '" : "'") + toString(runtime::Device{kind, i}) + "'";
+    if (!table.deviceGet(&device, i) &&
+        !table.deviceGetName(name, sizeof(name) - 1, device))
+      names += " (" + std::string(name) + ")";
+  }
+  return names;
+}
+
+std::string Driver::visibleDevices() const {
+  const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!visible)
+    return "";
+  return "; CUDA_VISIBLE_DEVICES is '" + std::string(visible) +
+         "', which hides all others and gives these their numbers";
+}
+
 Status Driver::check(CUresult result, const char *call) const {
   if (result == CUDA_SUCCESS)
     return Status::success();
   return Status::failed(std::string(call) + " failed: " + describe(result));
+}
+
+std::string adviceFor(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_STUB_LIBRARY:
+    return "; the library is the toolkit's, to link with: the driver's own "
+           "comes with the driver";
+  case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    return "; another process has the device for itself, or too many have it "
+           "(its compute mode: nvidia-smi -q -d COMPUTE)";
+  case CUDA_ERROR_DEVICE_NOT_LICENSED:
+    return "; the virtual GPU has no license";
+  case CUDA_ERROR_SYSTEM_NOT_READY:
+    return "; the service that connects the GPUs does not run "
+           "(nvidia-fabricmanager)";
+  case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+    return "; the system's kernel runs another driver than the library is of: "
+           "restart after an update";
+  case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+    return "; the library is of a compatibility package (cuda-compat), which "
+           "this GPU is not for: use the driver's own";
+  default:
+    return "";
+  }
 }
 
 bool isFatal(CUresult result) {

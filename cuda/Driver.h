@@ -12,6 +12,7 @@
 
 #include "cuda/DriverApi.h"
 #include "runtime/artifact/Status.h"
+#include "runtime/device/Device.h"
 
 #include <string>
 
@@ -57,6 +58,12 @@ public:
   /// Returns "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)".
   std::string describe(driver::CUresult result) const;
 
+  /// Returns "'cuda:0' (NVIDIA H200), 'cuda:1' (NVIDIA H200)".
+  std::string deviceNames(runtime::DeviceKind kind) const;
+  /// Returns what the environment says of which devices there are, for the end
+  /// of a message; nothing if it says nothing.
+  std::string visibleDevices() const;
+
   static std::string text(int version);
 
 private:
@@ -67,6 +74,10 @@ private:
   void (*hostAccess)(const void *, size_t, int) = nullptr;
   void (*setLookingOn)(int) = nullptr;
 };
+
+/// Returns what to do about an error that keeps a device from being used, for
+/// the end of a message; nothing if it says all.
+std::string adviceFor(driver::CUresult result);
 
 /// True if the device cannot be used any more after such an error: every later
 /// call of its context fails.

@@ -34,8 +34,8 @@ protected:
 };
 
 TEST_F(CudaDevice, SaysWhatItIs) {
-  EXPECT_NE(device->description().find(", sm_90, driver "), std::string::npos)
-      << device->description();
+  EXPECT_EQ(device->description(), "Tandem CUDA emulator, sm_90, 132 "
+                                   "multiprocessors, 16.0 GiB, driver 13.0");
   EXPECT_FALSE(device->isLost());
 }
 
@@ -418,8 +418,70 @@ TEST_F(CudaOpen, TooOldADriver) {
   tandemEmulatorFail("driver:11080");
   Result<std::shared_ptr<runtime::Backend>> opened = tryOpen();
   EXPECT_EQ(opened.status().code(), Code::NoDevice);
-  expectError(opened.status(), "expected a driver for CUDA 12.0 or later but "
-                               "got one for CUDA 11.8");
+  expectError(opened.status(),
+              "the driver is too old: expected one for CUDA 12.0 (525 or "
+              "later) but got one for CUDA 11.8 ('");
+  expectError(opened.status(),
+              "'); a later driver runs all that this one does");
+}
+
+// It starts, and does not know the code's PTX.
+TEST_F(CudaOpen, ADriverOlderThanTheCode) {
+  tandemEmulatorFail("driver:12000");
+  open();
+  auto ofPtx = [](const char *version) {
+    return programs({}, [&](artifact::ArtifactWriter &writer) {
+      writer.addCode("ptx", std::string(".version ") + version +
+                                "\n.target sm_80\n.address_size 64\n" + '\0');
+    });
+  };
+  Status status = device->load(ofPtx("8.3")).status();
+  expectError(status, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
+  expectError(status, "; the driver, for CUDA 12.0, is older than the code's "
+                      "PTX, version 8.3: expected a later driver, or code as a "
+                      "cubin");
+  EXPECT_FALSE(device->isLost());
+}
+
+TEST_F(CudaOpen, ADriverThatDoesNotStartSaysWhatToDo) {
+  const std::pair<const char *, const char *> rows[] = {
+      {"init:34", "to link with"},
+      {"init:102", "; the virtual GPU has no license"},
+      {"init:802", "(nvidia-fabricmanager)"},
+      {"init:803", ": restart after an update"},
+      {"init:804", "(cuda-compat)"}};
+  for (auto [failure, says] : rows) {
+    tandemEmulatorFail(nullptr);
+    tandemEmulatorFail(failure);
+    Result<std::shared_ptr<runtime::Backend>> opened = tryOpen();
+    EXPECT_EQ(opened.status().code(), Code::NoDevice);
+    expectError(opened.status(), says);
+  }
+}
+
+// A slice of a GPU is what its driver says of it, as a whole one is.
+TEST_F(CudaOpen, ASliceOfAGpu) {
+  tandemEmulatorSetTraits("name=NVIDIA H200 MIG 1g.18gb,multiprocessors=16");
+  tandemEmulatorSetMemory(size_t(18) << 30);
+  open();
+  EXPECT_EQ(device->description(), "NVIDIA H200 MIG 1g.18gb, sm_90, 16 "
+                                   "multiprocessors, 18.0 GiB, driver 13.0");
+  // A loop fills its multiprocessors, not those of a whole GPU.
+  float *data = allocate(1 << 20);
+  expectOk(device->fill(DType::F32, data, 1, 1 << 20, nullptr));
+  expectOk(device->add(DType::F32, data, data, data, 1 << 20, nullptr));
+  EXPECT_EQ(download(data, 3), std::vector<float>(3, 2));
+  device->release(data, nullptr, {});
+}
+
+// Some virtual GPUs have no memory in stream order.
+TEST_F(CudaOpen, ADeviceWithoutPools) {
+  tandemEmulatorSetTraits("no-pools");
+  open();
+  float *data = allocate(64);
+  upload(data, range(64));
+  EXPECT_EQ(download(data, 64), range(64));
+  device->release(data, nullptr, {});
 }
 
 TEST_F(CudaOpen, NoDevice) {
@@ -444,7 +506,17 @@ TEST_F(CudaOpen, NoSuchDevice) {
       cuda::CudaDevice::open(std::make_shared<const cuda::Driver>(*driver),
                              {runtime::DeviceKind::Cuda, 9});
   EXPECT_EQ(opened.status().code(), Code::NoDevice);
-  expectError(opened.status(), "no device 'cuda:9': expected a number below ");
+  expectError(opened.status(), "no device 'cuda:9': expected one of 'cuda:0' "
+                               "(Tandem CUDA emulator)");
+  ::setenv("CUDA_VISIBLE_DEVICES", "GPU-6a1", 1);
+  opened = cuda::CudaDevice::open(std::make_shared<const cuda::Driver>(*driver),
+                                  {runtime::DeviceKind::Cuda, 9});
+  expectError(opened.status(), "; CUDA_VISIBLE_DEVICES is 'GPU-6a1', which "
+                               "hides all others");
+  tandemEmulatorFail("init:100");
+  expectError(tryOpen().status(), "finds none; CUDA_VISIBLE_DEVICES is "
+                                  "'GPU-6a1', which");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 } // namespace

@@ -191,4 +191,17 @@ TEST_F(SeveralDevices, CopiesBetweenTwoDriversGoThroughTheHost) {
   EXPECT_EQ(valuesOf(*(*there.copyTo(first)).onHost()), (Values{1, 2, 3}));
 }
 
+TEST_F(SeveralDevices, ADeviceThatIsNotThere) {
+  runtime::Options options;
+  options.device = Device{emulated.kind, 7};
+  Result<Model> model =
+      Model::load(readerFor(forDevice(regression())), options);
+  EXPECT_EQ(model.status().code(), Code::NoDevice);
+  EXPECT_NE(model.status().message().find(
+                "no device 'cuda:7': expected one of 'cuda:0' (Tandem CUDA "
+                "emulator), 'cuda:1' (Tandem CUDA emulator)"),
+            std::string::npos)
+      << model.status().message();
+}
+
 } // namespace
