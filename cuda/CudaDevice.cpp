@@ -107,6 +107,19 @@ void CudaDevice::release(void *data, Stream stream,
   memory->release(data, cu(stream), others);
 }
 
+Status CudaDevice::limitMemory(int64_t bytes) {
+  if (bytes < 0)
+    return Status::usage("device '" + toString(device()) +
+                         "': expected a memory limit of at least 0 bytes but "
+                         "got " +
+                         std::to_string(bytes));
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  memory->setLimit(bytes);
+  return Status::success();
+}
+
 Result<void *> CudaDevice::allocatePinned(int64_t bytes) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)

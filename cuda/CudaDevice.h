@@ -31,6 +31,7 @@ public:
   Result<void *> allocate(int64_t bytes, runtime::Stream stream) override;
   void release(void *data, runtime::Stream stream,
                std::span<const runtime::Stream> others) override;
+  Status limitMemory(int64_t bytes) override;
   Result<void *> allocatePinned(int64_t bytes) override;
   void releasePinned(void *data) override;
   void usePinned(const void *data, int64_t bytes, bool isWrite) override;

@@ -155,12 +155,18 @@ CUresult MemoryCache::ask(void *&data, int64_t bytes, CUstream stream) {
 Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
   const char *name = pool ? "cuMemAllocFromPoolAsync" : "cuMemAlloc";
   void *data = nullptr;
-  CUresult result = ask(data, bytes, stream);
+  auto isBeyondLimit = [&] {
+    return limit && bytes > limit - usedBytes - keptBytes;
+  };
+  CUresult result =
+      isBeyondLimit() ? CUDA_ERROR_OUT_OF_MEMORY : ask(data, bytes, stream);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     if (auto it = kept.find(stream); it != kept.end())
       if (void *waited = takeFree(it->second, bytes, Users::Awaited, stream))
         return waited;
     giveBackAll();
+    if (isBeyondLimit())
+      return beyondLimit(bytes);
     result = ask(data, bytes, stream);
   }
   if (Status status = context.check(result, name); !status)
@@ -245,6 +251,24 @@ bool MemoryCache::owns(const void *pointer) const {
 MemoryCache::Usage MemoryCache::usage() const {
   std::lock_guard<std::mutex> lock(mutex);
   return {usedBytes, keptBytes};
+}
+
+void MemoryCache::setLimit(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  limit = bytes;
+  if (limit && usedBytes + keptBytes > limit)
+    giveBackAll();
+}
+
+Status MemoryCache::beyondLimit(int64_t bytes) const {
+  std::string captured =
+      keptBytes ? ", " + std::to_string(keptBytes) + " more belong to graphs"
+                : "";
+  return Status::failed("out of memory on device '" +
+                        toString(context.device()) + "': expected " +
+                        std::to_string(bytes) + " bytes beside the " +
+                        std::to_string(usedBytes) + " in use, but the limit " +
+                        "that was set is " + std::to_string(limit) + captured);
 }
 
 Status MemoryCache::outOfMemory(int64_t bytes, const Status &cause) const {

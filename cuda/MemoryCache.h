@@ -49,6 +49,10 @@ public:
   /// Lets the copies of another device go straight to and from the memory.
   Status shareWith(driver::CUdevice device);
 
+  /// Sets how many bytes may be used and kept together; 0: what the device has.
+  /// What is in use stays.
+  void setLimit(int64_t bytes);
+
   struct Usage {
     int64_t used = 0, kept = 0; ///< bytes given out; bytes kept for later
   };
@@ -79,6 +83,7 @@ private:
   driver::CUresult ask(void *&data, int64_t bytes, driver::CUstream stream);
   void giveBack(Block &block);
   void giveBackAll();
+  Status beyondLimit(int64_t bytes) const;
   Status outOfMemory(int64_t bytes, const Status &cause) const;
 
   const Context &context;
@@ -91,6 +96,7 @@ private:
   Blocks retired; ///< never used again: a graph may, or a lost user
   std::map<uintptr_t, Used> used;
   int64_t usedBytes = 0, keptBytes = 0;
+  int64_t limit = 0; ///< of both together; 0: none
 };
 
 } // namespace tandem::cuda

@@ -115,9 +115,14 @@ typedef struct tdm_options {
    * signature by it beside itself, PATH.sig, is not loaded. Needs
    * libtandem-signatures.so. */
   const char *require_signature;
+  /* The most bytes that this process may have of the memory of the model's GPU
+   * from now on, other models and tensors included; what the driver takes for
+   * itself and for code comes on top. What is beyond it is refused: TDM_FAILED,
+   * with what was asked for, what is in use, and the limit. 0: as it was. */
+  int64_t memory_limit;
 } tdm_options;
 #define TDM_OPTIONS_INIT                                                       \
-  { sizeof(tdm_options), 0, 0, 0, 0, 0, 0 }
+  { sizeof(tdm_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /* Loads the artifact at `path`. `options` may be null: TDM_OPTIONS_INIT. A
  * stage of a model (`--parallel=pp`) is TDM_UNSUPPORTED: tandem-run runs those.
@@ -372,11 +377,12 @@ typedef struct tdm_feed {
   /* Writes batch number `batch`, from 0, to the inputs of the program, in its
    * order: dense tensors of its types and shapes in the host's memory, whose
    * data is what the batch two before it left there. Or makes a handle show a
-   * tensor of the caller's (tdm_tensor_assign), which is copied. Where there is
-   * no such batch it sets *is_end to 1. It is called on a thread of the
-   * runtime's, one batch after the other, while the step of the batch before
-   * runs, and must not call the model; what it returns beside TDM_OK ends
-   * tdm_train, with the message of tdm_fail (graph.h). */
+   * tensor of the caller's (tdm_tensor_assign), which is copied; one over
+   * registered memory (tdm_tensor_wrap_registered) by the device itself. Where
+   * there is no such batch it sets *is_end to 1. It is called on a thread of
+   * the runtime's, one batch after the other, while the step of the batch
+   * before runs, and must not call the model; what it returns beside TDM_OK
+   * ends tdm_train, with the message of tdm_fail (graph.h). */
   tdm_status (*next)(void *user, int64_t batch, const tdm_argument *inputs,
                      size_t input_count, int *is_end);
   /* May be null. Called behind each step, on the thread of tdm_train: the

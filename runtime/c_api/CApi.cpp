@@ -27,7 +27,7 @@ static_assert(int(TDM_NO_DEVICE) == int(Code::NoDevice));
 // No struct that may grow ends in padding: a member that a later header put
 // there would lie within the size of a caller that knows nothing of it.
 static_assert(sizeof(tdm_options) ==
-              offsetof(tdm_options, require_signature) + sizeof(char *));
+              offsetof(tdm_options, memory_limit) + sizeof(int64_t));
 static_assert(sizeof(tdm_value) ==
               offsetof(tdm_value, shape) + sizeof(int64_t *));
 static_assert(sizeof(tdm_memory) ==
@@ -244,6 +244,7 @@ tdm_status tdm_model_load(const char *path, const tdm_options *options,
     given.seed = known.seed;
     given.useGraphs = !known.no_graphs;
     given.useLibraries = !known.no_libraries;
+    given.memoryLimit = known.memory_limit;
     if (known.require_signature)
       given.requireSignature = known.require_signature;
     if (known.device) {

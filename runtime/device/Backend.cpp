@@ -119,6 +119,11 @@ Status DeviceCode::clear(Storage &storage) {
                                  currentStream(storage.device()));
 }
 
+Status Backend::limitMemory(int64_t /*bytes*/) {
+  return Status::usage("memory limits are for GPUs, and the device is '" +
+                       toString(device()) + "'");
+}
+
 Status Backend::copyFrom(Backend &other, const void *from, Stream otherStream,
                          void *to, int64_t bytes, Stream stream) {
   if (Status status = other.synchronize(otherStream); !status)

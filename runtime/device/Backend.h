@@ -122,6 +122,9 @@ public:
   /// before what is queued on `stream` and on each of `others` has run.
   virtual void release(void *data, Stream stream,
                        std::span<const Stream> others) = 0;
+  /// Sets how many bytes `allocate` may have given out, and kept, at any time;
+  /// 0 for as many as there are. What is in use stays.
+  virtual Status limitMemory(int64_t bytes);
   /// Allocates host memory that the device can copy from and to directly.
   virtual Result<void *> allocatePinned(int64_t bytes) = 0;
   virtual void releasePinned(void *data) = 0;

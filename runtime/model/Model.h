@@ -70,6 +70,9 @@ struct Options {
   /// A file with a public key (Ed25519 in PEM): an artifact that has no
   /// signature by it beside itself, PATH.sig, is not loaded.
   std::string requireSignature = {};
+  /// The most bytes that this process may have of the memory of the model's GPU
+  /// from now on, other models' and tensors' included. 0: as it was.
+  int64_t memoryLimit = 0;
 };
 
 /// A tensor that goes into a call. A program that changes what the handle shows

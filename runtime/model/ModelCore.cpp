@@ -127,6 +127,10 @@ Status ModelCore::chooseTarget(const Options &options) {
   if (!found)
     return std::move(found).status();
   place = *found;
+  if (options.memoryLimit)
+    if (Status status = place.backend().limitMemory(options.memoryLimit);
+        !status)
+      return status;
   return place.backend().choose(reader, options.cpuVariant);
 }
 

@@ -137,6 +137,42 @@ TEST_F(CudaDevice, OutOfMemorySaysWhatIsFree) {
   tandemEmulatorSetMemory(int64_t(16) << 30);
 }
 
+TEST_F(CudaDevice, MemoryIsBoundedByALimit) {
+  Stream s = stream(0), t = stream(1);
+  expectOk(device->limitMemory(int64_t(64) << 20));
+  void *small = allocate(1 << 20, s); // 4 MiB
+  Result<void *> large = device->allocate(int64_t(62) << 20, s);
+  ASSERT_FALSE(large.ok());
+  expectError(
+      large.status(),
+      "out of memory on device 'cuda:0': expected 65011712 bytes beside "
+      "the 4194304 in use, but the limit that was set is 67108864");
+  EXPECT_FALSE(device->isLost());
+  // Up to it; and what one stream keeps is another one's.
+  void *kept = *device->allocate(int64_t(60) << 20, s);
+  release(kept, s);
+  Result<void *> other = device->allocate(int64_t(50) << 20, t);
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_EQ(gpu().memoryUsage().used, int64_t(54) << 20);
+  EXPECT_EQ(gpu().memoryUsage().kept, 0);
+  release(*other, t);
+  // A lower one gives back what is kept and leaves what is in use.
+  expectOk(device->limitMemory(1 << 20));
+  EXPECT_EQ(gpu().memoryUsage().kept, 0);
+  EXPECT_EQ(gpu().memoryUsage().used, 4 << 20);
+  expectError(
+      device->allocate(512, s).status(),
+      "expected 512 bytes beside the 4194304 in use, but the limit that "
+      "was set is 1048576");
+  expectError(device->limitMemory(-1), "expected a memory limit of at least 0 "
+                                       "bytes but got -1");
+  expectOk(device->limitMemory(0));
+  other = device->allocate(int64_t(100) << 20, t);
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  release(*other, t);
+  release(small, s);
+}
+
 TEST_F(CudaDevice, CopiesInEveryDirection) {
   // Several pieces of staging memory, and an odd end.
   const size_t count = (9 << 20) / 4 + 3;

@@ -204,4 +204,42 @@ TEST_F(SeveralDevices, ADeviceThatIsNotThere) {
       << model.status().message();
 }
 
+// A load that is beyond the limit leaves nothing; the next one works.
+TEST_F(SeveralDevices, ALimitOfMemoryOfOneDevice) {
+  Backend &backend = **runtime::backendOf(second);
+  size_t live = 0;
+  {
+    Model b = load(second); // what the device keeps for the next use
+    live = tandemEmulatorLiveAllocations();
+  }
+  runtime::Options options;
+  options.device = second;
+  options.memoryLimit = 1024;
+  Result<Model> model =
+      Model::load(readerFor(forDevice(regression())), options);
+  EXPECT_EQ(model.status().code(), Code::Failed);
+  for (const char *part : {"out of memory on device 'cuda:1': expected ",
+                           " in use, but the limit that was set is 1024"})
+    EXPECT_NE(model.status().message().find(part), std::string::npos)
+        << model.status().message();
+  EXPECT_LE(tandemEmulatorLiveAllocations(), live);
+  // The other device has none.
+  Values seen;
+  Model a = load(first);
+  step(a, seen);
+  EXPECT_EQ(backend.limitMemory(0).message(), "");
+  Model b = load(second);
+  step(b, seen);
+  EXPECT_EQ(seen[0], seen[1]);
+  options.memoryLimit = -5;
+  EXPECT_EQ(Model::load(readerFor(forDevice(regression())), options)
+                .status()
+                .message(),
+            "device 'cuda:1': expected a memory limit of at least 0 bytes but "
+            "got -5");
+  options.device = Device{};
+  EXPECT_EQ(Model::load(readerFor(regression()), options).status().message(),
+            "memory limits are for GPUs, and the device is 'cpu'");
+}
+
 } // namespace

@@ -23,6 +23,7 @@ int main(void) {
   MEMBER(tdm_options, no_graphs);
   MEMBER(tdm_options, no_libraries);
   MEMBER(tdm_options, require_signature);
+  MEMBER(tdm_options, memory_limit);
   SIZE(tdm_options);
   MEMBER(tdm_value, struct_size);
   MEMBER(tdm_value, name);

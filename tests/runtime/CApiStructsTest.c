@@ -97,14 +97,14 @@ static void test_options(const char *path) {
   model = NULL;
   later.novelty = &later;
   CHECK_FAILS(load(path, &later, &model), TDM_UNSUPPORTED,
-              "'tdm_options' has 56 bytes, of which this library (");
-  CHECK(strstr(tdm_last_error(), ") knows 48, and what follows is set") !=
+              "'tdm_options' has 64 bytes, of which this library (");
+  CHECK(strstr(tdm_last_error(), ") knows 56, and what follows is set") !=
         NULL);
 
   /* Who sets no size is told how. */
   tdm_options none = {0};
   CHECK_FAILS(tdm_model_load(path, &none, &model), TDM_USAGE,
-              "expected 'struct_size' of 'tdm_options' to be its size, 48, but "
+              "expected 'struct_size' of 'tdm_options' to be its size, 56, but "
               "got 0 (begin with TDM_..._INIT)");
   none.struct_size = (size_t)-1;
   CHECK_FAILS(tdm_model_load(path, &none, &model), TDM_USAGE, "struct_size");

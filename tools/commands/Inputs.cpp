@@ -71,6 +71,15 @@ void ModelOptions::declare(OptionTable &options) {
       .excludes("device=cpu")
       .byDefault("auto");
   options
+      .text("memory-limit", "BYTES", memoryLimit,
+            "the most that the process may have of the GPU's memory")
+      .check([](std::string_view text) {
+        return bytesFrom(text).status().in("--memory-limit");
+      })
+      .example("8GiB")
+      .byDefault("what the GPU has")
+      .excludes("device=cpu");
+  options
       .text("profile", "F.json", profile,
             "write what ran on the device, and when, in Chrome's format")
       .excludes("device=cpu");
@@ -141,6 +150,12 @@ Result<runtime::Options> ModelOptions::runtimeOptions() const {
   options.useGraphs = !noGraphs;
   options.useLibraries = libraries == "auto";
   options.requireSignature = requireSignature;
+  if (!memoryLimit.empty()) {
+    auto bytes = bytesFrom(memoryLimit);
+    if (!bytes)
+      return std::move(bytes).status().in("--memory-limit");
+    options.memoryLimit = *bytes;
+  }
   if (!device.empty()) {
     auto parsed = runtime::parseDevice(device);
     if (!parsed)

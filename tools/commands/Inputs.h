@@ -21,6 +21,7 @@ struct ModelOptions {
   std::optional<int64_t> threads, seed;
 
   std::string device, cpuVariant, profile, requireSignature, libraries = "auto";
+  std::string memoryLimit;
   bool noGraphs = false, force = false, sandbox = false;
   RankOptions ranks;
 

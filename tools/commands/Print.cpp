@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace tandem::commands {
 namespace {
@@ -63,6 +64,24 @@ std::string bytesText(int64_t bytes) {
   std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value,
                 units[unit]);
   return text;
+}
+
+Result<int64_t> bytesFrom(std::string_view text) {
+  constexpr std::pair<std::string_view, double> units[] = {
+      {"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
+      {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
+      {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  double value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc())
+    for (auto [name, size] : units)
+      // No machine has more; larger numbers would not fit into 64 bits.
+      if (text.substr(size_t(end - text.data())) == name && value * size >= 1 &&
+          value * size <= 0x1p62)
+        return int64_t(value * size);
+  return Status::usage("expected bytes, as 500MB or 6GiB, but got '" +
+                       std::string(text) + "'");
 }
 
 std::string timeText(double seconds) {

@@ -2,6 +2,7 @@
 #ifndef TANDEM_TOOLS_COMMANDS_PRINT_H
 #define TANDEM_TOOLS_COMMANDS_PRINT_H
 
+#include "runtime/artifact/Status.h"
 #include "runtime/tensor/Tensor.h"
 
 #include <string>
@@ -27,6 +28,9 @@ std::string rateText(double value);
 
 /// Returns "1.5 MiB".
 std::string bytesText(int64_t bytes);
+
+/// Returns the bytes, more than 0, that "1500000000", "500MB" or "6GiB" says.
+Result<int64_t> bytesFrom(std::string_view text);
 
 /// Returns "1:05" or "2:03:04".
 std::string timeText(double seconds);

@@ -32,6 +32,7 @@ class Options(ctypes.Structure):
         ("no_graphs", c_int),
         ("no_libraries", c_int),
         ("require_signature", c_char_p),
+        ("memory_limit", c_int64),
     ]
 
 

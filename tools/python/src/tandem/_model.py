@@ -94,6 +94,7 @@ class Model:
         graphs: bool = True,
         libraries: bool = True,
         require_signature: Union[str, "os.PathLike[str]", None] = None,
+        memory_limit: int = 0,
     ) -> None:
         self.artifact = artifact
         options = Options(
@@ -104,6 +105,7 @@ class Model:
             0 if graphs else 1,
             0 if libraries else 1,
             None if require_signature is None else os.fsencode(require_signature),
+            memory_limit,
         )
         handle = c_void_p()
         check(

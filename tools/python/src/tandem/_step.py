@@ -65,6 +65,7 @@ class Step:
         graphs: bool = True,
         libraries: bool = True,
         require_signature: Union[str, "os.PathLike[str]", None] = None,
+        memory_limit: int = 0,
     ) -> None:
         if not isinstance(artifact, Artifact):
             artifact = Artifact(artifact)
@@ -77,6 +78,7 @@ class Step:
             graphs=graphs,
             libraries=libraries,
             require_signature=require_signature,
+            memory_limit=memory_limit,
         )
         self._taker = Taker(self._model.device, copies)
         #: What the last call copied: the names of inputs with the reasons.
