@@ -43,8 +43,11 @@ Status CudaCode::run(const ProgramRun &run) {
   }
   // The watch over collectives cannot look into a graph.
   if (run.useGraph && !context.waitsForEach() && !isCapturing && !profile &&
-      !over && plan.commands().commands().size() > 1)
-    return plan.launchGraph(stream);
+      !over && plan.commands().commands().size() > 1) {
+    if (Status status = needRecorder(); !status)
+      return status;
+    return plan.launchGraph(stream, recorder, device.events);
+  }
 
   for (int number : plan.commands().streams()) {
     if (static_cast<size_t>(number) >= streams.size())

@@ -65,6 +65,7 @@ private:
   Status loadModules();
   Status loadKernels();
   Status loadConstants();
+  Status needRecorder();
   Status prepareCalls();
   Status reserveMemory();
   /// What ranks do together goes over `communicators`; made at first.
@@ -92,7 +93,8 @@ private:
   Concurrency concurrency;
   /// A side stream, for what the code does when it is loaded.
   driver::CUstream home = nullptr;
-  /// Where calls of libraries are recorded for graphs; null if there are none.
+  /// Where calls of libraries are recorded for graphs, and graphs are brought
+  /// to the device; null before there are any.
   driver::CUstream recorder = nullptr;
   std::vector<driver::CUmodule> modules;
   const char *loaded = "no kernels"; ///< which kind of code `modules` are

@@ -305,15 +305,20 @@ Status CudaCode::prepareCalls() {
         continue;
       program.calls[i] = std::move(*prepared);
       program.ofLibrary[i] = true;
-      if (!recorder)
-        if (Status status = context.check(
-                context.call().streamCreate(&recorder, CU_STREAM_NON_BLOCKING),
-                "cuStreamCreate");
-            !status)
-          return status;
+      if (Status status = needRecorder(); !status)
+        return status;
     }
   }
   return Status::success();
+}
+
+Status CudaCode::needRecorder() {
+  if (recorder)
+    return Status::success();
+  Context::Relaxed relaxed(context);
+  return context.check(
+      context.call().streamCreate(&recorder, CU_STREAM_NON_BLOCKING),
+      "cuStreamCreate");
 }
 
 Status CudaCode::loadConstants() {

@@ -59,8 +59,10 @@ public:
                Profile *profile, RankGroups *ranks = nullptr);
 
   /// Launches the commands as a graph on `stream`; makes or updates it first if
-  /// that is needed. Not where commands need ranks.
-  Status launchGraph(driver::CUstream stream);
+  /// that is needed. Not where commands need ranks. A new one is brought to the
+  /// device on `beside`, on which nothing else waits.
+  Status launchGraph(driver::CUstream stream, driver::CUstream beside,
+                     EventPool &events);
 
 private:
   struct Bound {
@@ -102,6 +104,8 @@ private:
   Status makeNode(size_t command, std::span<const driver::CUgraphNode> after);
   Status updateNode(size_t command);
   Status makeGraph();
+  Status uploadGraph(driver::CUstream stream, driver::CUstream beside,
+                     EventPool &events);
   Status updateGraph();
   void dropGraph();
   driver::CUdeviceptr at(size_t value) const {

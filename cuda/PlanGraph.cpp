@@ -134,6 +134,20 @@ Status Plan::makeGraph() {
   return status;
 }
 
+/// Brings what a launch needs of the graph to the device, on a stream beside
+/// that of the launch, which may have work to do yet; the launch waits for it.
+/// A launch does so itself where that is refused.
+Status Plan::uploadGraph(CUstream stream, CUstream beside, EventPool &events) {
+  const Functions &call = context.call();
+  Context::Relaxed relaxed(context);
+  CUresult result = call.graphUpload(exec, beside);
+  if (result)
+    return context.isLost() || isFatal(result)
+               ? context.check(result, "cuGraphUpload")
+               : Status::success();
+  return events.wait(stream, beside);
+}
+
 Status Plan::updateNode(size_t c) {
   const Functions &call = context.call();
   const Bound &one = bound[c];
@@ -189,7 +203,7 @@ void Plan::dropGraph() {
   graph = nullptr;
 }
 
-Status Plan::launchGraph(CUstream stream) {
+Status Plan::launchGraph(CUstream stream, CUstream beside, EventPool &events) {
   context.noteQueued(program.name);
   // What the driver cannot update is made anew.
   if (exec && !updateGraph()) {
@@ -197,9 +211,12 @@ Status Plan::launchGraph(CUstream stream) {
       return context.lostStatus();
     dropGraph();
   }
-  if (!exec)
+  if (!exec) {
     if (Status status = makeGraph(); !status)
       return status;
+    if (Status status = uploadGraph(stream, beside, events); !status)
+      return std::move(status).in("program '" + program.name + "'");
+  }
   return context
       .check(context.call().graphLaunch(exec, stream), "cuGraphLaunch")
       .in("program '" + program.name + "'");

@@ -179,6 +179,28 @@ TEST_F(CudaCode, GraphsFollowChangedAddresses) {
   device->release(out2, s, {});
 }
 
+// A graph is brought to the device once, when it is made, beside what the
+// caller's stream has to do; its launches wait for that and for nothing else.
+TEST_F(CudaCode, GraphsAreUploadedBeforeTheirFirstLaunch) {
+  tandemEmulatorSetPolicy("lazy");
+  load();
+  Stream s = stream(8);
+  uint64_t uploads = tandemEmulatorGetCounts().graphUploads;
+  tandemEmulatorDelay(s, 100000);
+  startLog();
+  run(evaluate, s, true);
+  std::string lines = log(), mine = tandemEmulatorStreamName(s);
+  size_t upload = lines.find(": upload of a graph, 3 nodes"),
+         launch = lines.find("\n" + mine + ": graph launch, 3 nodes");
+  EXPECT_LT(upload, lines.find("\n" + mine + ": wait", upload)) << lines;
+  EXPECT_LT(lines.find("\n" + mine + ": wait", upload), launch) << lines;
+  EXPECT_NE(launch, std::string::npos) << lines;
+  EXPECT_EQ(lines.find(mine + ": upload"), std::string::npos) << lines;
+  EXPECT_EQ(download(out, length, s), evaluated());
+  run(evaluate, s, true);
+  EXPECT_EQ(tandemEmulatorGetCounts().graphUploads, uploads + 1);
+}
+
 TEST_F(CudaCode, ActionsAndOverlapsHavePlansOfTheirOwn) {
   load();
   Stream s = stream(8);
