@@ -141,6 +141,36 @@ void CudaDevice::releasePinned(void *data) {
   context->call().memFreeHost(data);
 }
 
+Status CudaDevice::registerHost(void *data, int64_t bytes) {
+  Context::Scope scope(*context);
+  if (Status status = scope.status(); !status)
+    return status;
+  Context::Relaxed relaxed(*context);
+  // For all devices. A file that was mapped to be read is read-only memory,
+  // which the driver takes by that name alone.
+  const Functions &call = context->call();
+  auto size = static_cast<size_t>(bytes);
+  CUresult result =
+      call.memHostRegister(data, size, CU_MEMHOSTREGISTER_PORTABLE);
+  if (result && !isFatal(result) &&
+      result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED &&
+      !call.memHostRegister(data, size,
+                            CU_MEMHOSTREGISTER_PORTABLE |
+                                CU_MEMHOSTREGISTER_READ_ONLY))
+    return Status::success();
+  return context->check(result, "cuMemHostRegister")
+      .in("device '" + toString(device()) + "': cannot register " +
+          std::to_string(bytes) + " bytes of host memory");
+}
+
+void CudaDevice::unregisterHost(void *data) {
+  Context::Scope scope(*context);
+  Context::Relaxed relaxed(*context);
+  // Copies of it may be queued; of a lost device none runs.
+  (void)context->check(context->call().ctxSynchronize(), "cuCtxSynchronize");
+  context->call().memHostUnregister(data);
+}
+
 void CudaDevice::usePinned(const void *data, int64_t bytes, bool isWrite) {
   context->driver().noteHostAccess(data, bytes, isWrite);
 }

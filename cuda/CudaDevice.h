@@ -34,6 +34,8 @@ public:
   Status limitMemory(int64_t bytes) override;
   Result<void *> allocatePinned(int64_t bytes) override;
   void releasePinned(void *data) override;
+  Status registerHost(void *data, int64_t bytes) override;
+  void unregisterHost(void *data) override;
   void usePinned(const void *data, int64_t bytes, bool isWrite) override;
 
   Status copy(void *to, const void *from, int64_t bytes,

@@ -209,6 +209,20 @@ TDM_EXPORT tdm_status tdm_tensor_wrap_on(const char *device, void *data,
                                          const int64_t *shape,
                                          const int64_t *strides,
                                          tdm_tensor **tensor);
+/* As tdm_tensor_wrap, over memory of the host that is registered with the
+ * driver of `device` (pinned) until the last tensor that shares it is freed,
+ * which waits for the device; a device copies from there and to there itself.
+ * A copy of it to a device (tdm_tensor_copy_to, tdm_tensor_assign in tdm_train)
+ * may read it after the call: until tdm_synchronize, and in tdm_train until the
+ * batch two behind is asked for, it must not be written. For data sets in
+ * memory, also in files that were mapped: wrap all of it once, and give views.
+ * Memory that is registered already is refused, and so is all where a device
+ * cannot do it (TDM_FAILED). Of "cpu": tdm_tensor_wrap. */
+TDM_EXPORT tdm_status tdm_tensor_wrap_registered(const char *device, void *data,
+                                                 tdm_dtype dtype, int rank,
+                                                 const int64_t *shape,
+                                                 const int64_t *strides,
+                                                 tdm_tensor **tensor);
 /* Makes a dense copy on a device or on the host ("cpu"). */
 TDM_EXPORT tdm_status tdm_tensor_copy_to(const tdm_tensor *tensor,
                                          const char *device, tdm_tensor **copy);

@@ -67,10 +67,10 @@ tdm_status tdm_tensor_zeros_on(const char *device, tdm_dtype dtype, int rank,
   });
 }
 
-/// `device` is null for the host.
+/// `device` is null for the host. Registered memory is the host's.
 static tdm_status wrap(const char *device, void *data, tdm_dtype dtype,
                        int rank, const int64_t *shape, const int64_t *strides,
-                       tdm_tensor **tensor) {
+                       tdm_tensor **tensor, bool isRegistered = false) {
   return call([&]() -> Status {
     if (!tensor)
       return null("place for the tensor");
@@ -89,6 +89,11 @@ static tdm_status wrap(const char *device, void *data, tdm_dtype dtype,
       return Status::usage(
           "expected strides of at least 0 but got " + toString(steps) +
           "; a view of a tensor over the whole memory may have others");
+    if (isRegistered)
+      return give(Tensor::wrapRegistered(*found, data,
+                                         static_cast<DType>(dtype),
+                                         {shape, count}, steps),
+                  tensor);
     return give(Tensor::wrapOn(*found, data, static_cast<DType>(dtype),
                                {shape, count}, steps),
                 tensor);
@@ -107,6 +112,17 @@ tdm_status tdm_tensor_wrap_on(const char *device, void *data, tdm_dtype dtype,
   if (!device)
     return call([] { return null("device"); });
   return wrap(device, data, dtype, rank, shape, strides, tensor);
+}
+
+tdm_status tdm_tensor_wrap_registered(const char *device, void *data,
+                                      tdm_dtype dtype, int rank,
+                                      const int64_t *shape,
+                                      const int64_t *strides,
+                                      tdm_tensor **tensor) {
+  if (!device)
+    return call([] { return null("device"); });
+  return wrap(device, data, dtype, rank, shape, strides, tensor,
+              /*isRegistered=*/true);
 }
 
 tdm_status tdm_tensor_from_dlpack(DLManagedTensor *managed,

@@ -4,7 +4,8 @@
 // write the other, and takes it to the model's device on a stream beside that
 // of the steps. What a step needs has arrived before it, and a batch is written
 // anew behind the step that read it: by fences, so that the host waits for
-// neither.
+// neither. A tensor over registered memory that the callback gives is copied
+// from where it is.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/c_api/GraphCApi.h"
@@ -29,6 +30,9 @@ constexpr int kSideStream = 7;
 /// The inputs of one step.
 struct Batch {
   struct Input {
+    /// Registered memory of the callback's, in place of `host`; else undefined.
+    /// Outlives `pinned`, which waits for what reads it.
+    Tensor direct;
     PinnedBuffer pinned; ///< the memory of `host`, for a device
     Tensor host;
     tdm_tensor handle; ///< of `host`, for the callback
@@ -159,6 +163,7 @@ Status Feeder::fill(Batch &batch, int64_t number, bool &isEnd) {
         return status;
       input.pinned.forHost(input.host.bytes(), /*isWrite=*/true);
     }
+    input.direct = Tensor();
     input.handle = tdm_tensor{input.host};
   }
   int end = 0;
@@ -173,10 +178,16 @@ Status Feeder::fill(Batch &batch, int64_t number, bool &isEnd) {
     Batch::Input &input = batch.inputs[i];
     // The callback may have made the handle show a tensor of its own.
     Tensor given = std::exchange(input.handle, tdm_tensor{}).tensor;
-    if (!given.defined() || given.data() != input.host.data() ||
-        !given.isDense() || given.dtype() != input.host.dtype() ||
-        !std::equal(given.shape().begin(), given.shape().end(),
-                    input.host.shape().begin(), input.host.shape().end()))
+    bool isAlike =
+        given.defined() && given.isDense() &&
+        given.dtype() == input.host.dtype() &&
+        std::equal(given.shape().begin(), given.shape().end(),
+                   input.host.shape().begin(), input.host.shape().end());
+    if (isAlike && !place.isHost() && given.elements() &&
+        given.device().isHost() && given.isBacked() &&
+        given.storage()->isDirect())
+      input.direct = std::move(given);
+    else if (!isAlike || given.data() != input.host.data())
       if (status = input.host.copyFrom(given); !status)
         return std::move(status).in("batch " + std::to_string(number) +
                                     ", input '" + batch.handles[i].name + "'");
@@ -190,7 +201,8 @@ Status Feeder::send(Batch &batch) {
   if (Status status = backend.waitFor(side, batch.read); !status)
     return status;
   for (Batch::Input &input : batch.inputs) {
-    Status status = input.there.copyFrom(input.host);
+    Status status = input.there.copyFrom(input.direct.defined() ? input.direct
+                                                                : input.host);
     if (status && input.pinned.forDevice())
       status = input.pinned.useUntilNow(side);
     if (!status)

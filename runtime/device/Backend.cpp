@@ -124,6 +124,11 @@ Status Backend::limitMemory(int64_t /*bytes*/) {
                        toString(device()) + "'");
 }
 
+Status Backend::registerHost(void * /*data*/, int64_t /*bytes*/) {
+  return Status::unsupported("device '" + toString(device()) +
+                             "' does not register host memory");
+}
+
 Status Backend::copyFrom(Backend &other, const void *from, Stream otherStream,
                          void *to, int64_t bytes, Stream stream) {
   if (Status status = other.synchronize(otherStream); !status)

@@ -128,6 +128,12 @@ public:
   /// Allocates host memory that the device can copy from and to directly.
   virtual Result<void *> allocatePinned(int64_t bytes) = 0;
   virtual void releasePinned(void *data) = 0;
+  /// Lets the device copy from and to host memory of somebody else directly,
+  /// without a copy between; read-only memory may be copied from. Memory that
+  /// is registered already is refused.
+  virtual Status registerHost(void *data, int64_t bytes);
+  /// Waits for the device, and ends that.
+  virtual void unregisterHost(void *data) { (void)data; }
   /// Says that the host reads or writes pinned memory now: a device that checks
   /// its users finds what the host has not waited for.
   virtual void usePinned(const void *data, int64_t bytes, bool isWrite) {

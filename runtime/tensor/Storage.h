@@ -94,6 +94,11 @@ public:
   void expose() { isExposed_ = true; }
   bool isExposed() const { return isExposed_; }
 
+  /// Notes that a device may read the memory, which is of the host, after calls
+  /// that copy it: the caller has said so (Tensor::wrapRegistered).
+  void allowDirect() { isDirect_ = true; }
+  bool isDirect() const { return isDirect_; }
+
   /// Notes that work queued on `stream`, before or after, uses the memory.
   /// Thread-safe; allocates nothing.
   void useOn(Stream stream) {
@@ -115,7 +120,7 @@ private:
   Stream stream_ = nullptr; ///< that the memory was allocated for
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> isExposed_{false};
-  bool owned_ = false, isFixed_ = false, wasResized_ = false;
+  bool owned_ = false, isFixed_ = false, wasResized_ = false, isDirect_ = false;
   std::atomic_flag usersLock; ///< guards the two members below
   int userCount_ = 0;
   std::array<Stream, maxUsers> users_{}; ///< other streams that used it

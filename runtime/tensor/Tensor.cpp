@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 namespace tandem::runtime {
 
@@ -206,6 +207,44 @@ Result<Tensor> Tensor::wrapOn(Device device, void *data, DType dtype,
       Storage::wrap(static_cast<char *>(data) + reach.low,
                     reach.high - reach.low, device, std::move(release));
   return over(std::move(storage), -reach.low, dtype, shape, steps, *count);
+}
+
+namespace {
+
+/// Host memory that a device knows.
+struct Registered {
+  Backend *backend = nullptr;
+  void *data = nullptr; ///< null: it is not registered
+
+  Registered() = default;
+  Registered(const Registered &) = delete;
+  Registered &operator=(const Registered &) = delete;
+  ~Registered() {
+    if (data)
+      backend->unregisterHost(data);
+  }
+};
+
+} // namespace
+
+Result<Tensor> Tensor::wrapRegistered(Device device, void *data, DType dtype,
+                                      std::span<const int64_t> shape,
+                                      std::span<const int64_t> strides) {
+  Result<Backend *> backend = backendOf(device);
+  if (!backend)
+    return std::move(backend).status();
+  auto registered = std::make_shared<Registered>();
+  registered->backend = *backend;
+  Result<Tensor> made = wrap(data, dtype, shape, strides, [registered] {});
+  if (!made || device.isHost() || !made->elements())
+    return made;
+  Storage &storage = *made->storage_;
+  if (Status status = (*backend)->registerHost(storage.data(), storage.bytes());
+      !status)
+    return status;
+  registered->data = storage.data();
+  storage.allowDirect();
+  return made;
 }
 
 bool Tensor::isDense() const {

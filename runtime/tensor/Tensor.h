@@ -115,6 +115,14 @@ public:
                                std::span<const int64_t> strides = {},
                                std::function<void()> release = {});
 
+  /// Returns a tensor over the caller's host memory, which is registered with
+  /// `device` until the last tensor that shares it is gone: what is copied from
+  /// there needs no copy between, and is read when the device comes to it. Of
+  /// the host: as `wrap`.
+  static Result<Tensor> wrapRegistered(Device device, void *data, DType dtype,
+                                       std::span<const int64_t> shape,
+                                       std::span<const int64_t> strides = {});
+
   /// Takes over a DLPack tensor (v0.6 ABI) without copying: its deleter runs
   /// when the last tensor that shares it is gone. On error the caller keeps it.
   /// Of a device: for use on its current stream, which its producer was told.
