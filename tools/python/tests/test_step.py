@@ -83,6 +83,10 @@ class StepTest(unittest.TestCase):
         step([[float("inf")] + [0.0] * 7] * 4, self.labels)  # as it is given
         with self.assertRaisesRegex(tandem.UsageError, "seed from 0 to 2.64"):
             tandem.Step(self.artifact, seed=-1)
+        with self.assertRaisesRegex(tandem.UsageError, "2.63 - 1 bytes but got"):
+            tandem.Step(self.artifact, memory_limit=1 << 64)  # was no limit
+        with self.assertRaisesRegex(tandem.UsageError, "limits are for GPUs"):
+            tandem.Step(self.artifact, memory_limit=1 << 30)
 
     def test_inputs_by_name_and_outputs_by_all_names(self):
         step = tandem.Step(self.artifact)

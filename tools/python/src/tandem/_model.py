@@ -64,6 +64,15 @@ def seed_in_range(seed: int) -> int:
     return seed
 
 
+def limit_in_range(limit: int) -> int:
+    """A limit of memory of the C API, which has 63 bits; 0 is none."""
+    if not 0 <= limit < 2**63:
+        raise UsageError(
+            f"expected a memory limit from 0 to 2^63 - 1 bytes but got {limit}"
+        )
+    return limit
+
+
 class Context:
     """What a forward saved for its backward."""
 
@@ -105,7 +114,7 @@ class Model:
             0 if graphs else 1,
             0 if libraries else 1,
             None if require_signature is None else os.fsencode(require_signature),
-            memory_limit,
+            limit_in_range(memory_limit),
         )
         handle = c_void_p()
         check(
