@@ -111,6 +111,10 @@ train 2 'keep needs a checkpoint in one file' --steps=1 --save-every=1 --keep=1 
 train 0 'max-time is over after [0-9]+ steps; to go on' --epochs=1000000 \
   --max-time=0.5s --save=timed.st
 train 2 'max-time' --epochs=1 --max-time=5x
+# Units that came in any order, or twice, were added up.
+for time in 1m1h 1h1h 30s1m 1s1d; do
+  train 2 "'--max-time' expected .* from larger to smaller units, but got '$time'" --epochs=1 --max-time=$time
+done
 
 # What fits of another model, with more classes.
 sed 's/\<10x128xf32/12x128xf32/g; s/<10xf32>/<12xf32>/g; s/32x10xf32/32x12xf32/g

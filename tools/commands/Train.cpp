@@ -126,17 +126,21 @@ static Status checkRate(std::string_view text) {
                        io::inQuotes(text));
 }
 
+/// Seconds, or a time whose units become smaller: 1d12h, 1h30m, 90s.
 std::optional<double> secondsOf(std::string_view text) {
+  constexpr std::string_view units = "dhms";
   double seconds = 0;
+  size_t next = 0; // the largest unit that may follow
   while (!text.empty()) {
     size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
     double number = 0;
     auto [stop, error] =
         std::from_chars(text.data(), text.data() + end, number);
     char unit = end < text.size() ? text[end] : 's';
-    if (error != std::errc() || stop != text.data() + end ||
-        std::string_view("smhd").find(unit) == std::string_view::npos)
+    size_t at = units.find(unit, next);
+    if (error != std::errc() || stop != text.data() + end || at == units.npos)
       return std::nullopt;
+    next = at + 1;
     seconds += number * (unit == 'm'   ? 60
                          : unit == 'h' ? 3600
                          : unit == 'd' ? 86400
@@ -149,7 +153,8 @@ std::optional<double> secondsOf(std::string_view text) {
 static Status checkTime(std::string_view text) {
   return secondsOf(text) ? Status::success()
                          : Status::usage("option '--max-time' expected "
-                                         "seconds, or a time as 90m or 1h30m, "
+                                         "seconds, or a time as 90m or "
+                                         "1h30m, from larger to smaller units, "
                                          "but got " +
                                          io::inQuotes(text));
 }
