@@ -28,7 +28,9 @@ constexpr std::string_view extensions =
     "'.npy', '.npz[:MEMBER]', '.safetensors[:TENSOR]' or '.csv[:COLUMNS]'";
 /// Beside them, of files that are read.
 constexpr std::string_view tokens =
-    ", of tokens '.bin:u16' or '.bin:u32', a folder of images, 'FOLDER/', or "
+    ", of tables '.parquet[:COLUMNS]', '.arrow[:COLUMNS]' or "
+    "'.feather[:COLUMNS]', of tokens '.bin:u16' or '.bin:u32', a folder of "
+    "images, 'FOLDER/', or "
     "tars, '{000..003}.tar:ENDING'";
 
 constexpr size_t mostPaths = 1000000; ///< that braces make
@@ -225,8 +227,9 @@ std::vector<std::string> expandBraces(const std::string &text) {
 } // namespace
 
 std::vector<std::string> Argument::paths() const {
-  return kind == Kind::Tar ? expandBraces(text)
-                           : std::vector<std::string>{text};
+  return kind == Kind::Tar || kind == Kind::Table
+             ? expandBraces(text)
+             : std::vector<std::string>{text};
 }
 
 std::string Argument::where() const {
@@ -238,6 +241,11 @@ std::string Argument::where() const {
 size_t endOfName(std::string_view text) {
   size_t file = text.find("=@");
   return file == std::string_view::npos ? text.find('=') : file;
+}
+
+bool isTableName(std::string_view path) {
+  return path.ends_with(".parquet") || path.ends_with(".arrow") ||
+         path.ends_with(".feather");
 }
 
 Result<Argument> parseArgument(std::string_view text) {
@@ -255,8 +263,11 @@ Result<Argument> parseArgument(std::string_view text) {
   }
   value.remove_prefix(1);
   // First, since a member may be called NAME.npy.
-  if (splitMember(value, ".tar", argument)) {
-    argument.kind = Argument::Kind::Tar;
+  bool isTar = splitMember(value, ".tar", argument);
+  if (isTar || splitMember(value, ".parquet", argument) ||
+      splitMember(value, ".arrow", argument) ||
+      splitMember(value, ".feather", argument)) {
+    argument.kind = isTar ? Argument::Kind::Tar : Argument::Kind::Table;
     if (argument.paths().empty())
       return Status::usage(argument.where() +
                            ": expected braces as {000..003} or {a,b}, and at "
@@ -301,6 +312,10 @@ Result<Array> readArgument(const Argument &argument, artifact::DType scalarType,
   case Argument::Kind::Tar:
     return Status::usage(argument.where() +
                          ": images and samples are rows, of a program's input");
+  case Argument::Kind::Table:
+    return Status::usage(argument.where() +
+                         ": tables of Parquet and Arrow are for a program's "
+                         "inputs");
   case Argument::Kind::Safetensors:
     break;
   }
@@ -311,6 +326,7 @@ Status checkPlace(const Argument &argument) {
   if (argument.kind == Argument::Kind::Scalar ||
       argument.kind == Argument::Kind::Tokens ||
       argument.kind == Argument::Kind::Images ||
+      argument.kind == Argument::Kind::Table ||
       argument.kind == Argument::Kind::Tar)
     return Status::usage(
         inQuotes(argument.name) + ": expected '@FILE' with a file named " +

@@ -3,9 +3,9 @@
 // What `--input`, `--data` and `--output` take: NAME=@FILE.npy,
 // NAME=@FILE.npz[:MEMBER], NAME=@FILE.safetensors[:TENSOR],
 // NAME=@FILE.csv[:COLUMNS], or, to read, a scalar written out: NAME=3.5,
-// tokens, folders of images, and tars of samples. Without a member an .npz or
-// .safetensors file gives its array NAME, or its only one; a table its column
-// NAME, or all.
+// tokens, folders of images, tars of samples, and tables of Parquet and Arrow.
+// Without a member an .npz or .safetensors file gives its array NAME, or its
+// only one; a table its column NAME, or all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_IO_ARGUMENT_H
@@ -19,15 +19,26 @@ namespace tandem::io {
 struct Argument {
   /// Tokens: numbers one behind the other, of the type that `member` says.
   /// Images: a folder, of which `member` says what becomes of them. Tar: the
-  /// files of one ending, which `member` begins with, in tars.
-  enum class Kind { Scalar, Npy, Npz, Safetensors, Csv, Tokens, Images, Tar };
+  /// files of one ending, which `member` begins with, in tars. Table: columns
+  /// of Parquet and Arrow files.
+  enum class Kind {
+    Scalar,
+    Npy,
+    Npz,
+    Safetensors,
+    Csv,
+    Tokens,
+    Images,
+    Tar,
+    Table
+  };
   std::string name;
   Kind kind = Kind::Scalar;
   std::string text;   ///< the scalar, or the path
   std::string member; ///< may be empty
 
-  /// Returns the paths that it names: of tars one for each of {000..003} and
-  /// {a,b} in `text`, in this order.
+  /// Returns the paths that it names: of tars and tables one for each of
+  /// {000..003} and {a,b} in `text`, in this order.
   std::vector<std::string> paths() const;
   /// Returns what the user wrote after '=', in quotes.
   std::string where() const;
@@ -40,6 +51,9 @@ size_t endOfName(std::string_view text);
 /// Takes `text` apart; fails with Usage if it has no '=', an empty name or
 /// value, or a file whose extension is none of these.
 Result<Argument> parseArgument(std::string_view text);
+
+/// True for a file whose name says that it is Parquet or Arrow.
+bool isTableName(std::string_view path);
 
 /// Reads the array that a file argument names; a scalar becomes `scalarType`.
 /// Messages begin with `where()`. `check` is asked before a member of an

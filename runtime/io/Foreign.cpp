@@ -15,9 +15,8 @@ constexpr std::string_view
     idx = "; IDX files are not read: in Python, 'numpy.save(\"F.npy\", "
           "numpy.frombuffer(bytes, numpy.uint8, offset=16).reshape(-1, 1, 28, "
           "28))' writes what is (offset=8 and no reshape for labels)",
-    table = "; Parquet and Arrow are not read: in Python, "
-            "'numpy.save(\"F.npy\", pandas.read_parquet(\"F.parquet\")"
-            ".to_numpy(\"float32\"))' writes what is (read_feather for Arrow)",
+    table = "; it is Parquet or Arrow, whose files are named '.parquet', "
+            "'.arrow' or '.feather'",
     packed = "; unpack it first";
 
 struct Known {
@@ -28,11 +27,10 @@ struct Known {
 
 std::string adviceFor(std::string_view path) {
   constexpr Known ends[] = {
-      {".pt", pickled},  {".pth", pickled},  {".ckpt", pickled},
-      {".pkl", pickled}, {".png", image},    {".jpg", image},
-      {".jpeg", image},  {"-ubyte", idx},    {".idx", idx},
-      {".gz", packed},   {".zip", packed},   {".parquet", table},
-      {".arrow", table}, {".feather", table}};
+      {".pt", pickled},  {".pth", pickled}, {".ckpt", pickled},
+      {".pkl", pickled}, {".png", image},   {".jpg", image},
+      {".jpeg", image},  {"-ubyte", idx},   {".idx", idx},
+      {".gz", packed},   {".zip", packed}};
   for (const Known &known : ends)
     if (path.ends_with(known.mark))
       return std::string(known.advice);

@@ -17,6 +17,11 @@ std::string adviceFor(std::string_view path);
 /// Returns "; ..." for a file with these bytes, or an empty text.
 std::string adviceFor(Bytes file);
 
+/// What to do where Parquet and Arrow are not read.
+inline constexpr std::string_view withoutTables =
+    "; in Python, 'numpy.save(\"F.npy\", pandas.read_parquet(\"F.parquet\")"
+    ".to_numpy(\"float32\"))' writes what is read (read_feather for Arrow)";
+
 } // namespace tandem::io
 
 #endif

@@ -5,6 +5,8 @@
 #   nccl       libtandem-nccl.so: opened by the runtime
 #   images     libtandem-images.so, where libpng or libjpeg was found: opened by
 #              tandem-run
+#   arrow      libtandem-arrow.so, where Apache Arrow was found: opened by
+#              tandem-run
 #   signatures libtandem-signatures.so, where libcrypto was found: opened by the
 #              runtime
 #   dev        headers of the C and C++ API, what find_package and pkg-config read
@@ -46,6 +48,13 @@ install(TARGETS tandem-nccl LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
 if(TARGET tandem-images)
   install(TARGETS tandem-images LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT images)
+endif()
+
+# --- arrow -------------------------------------------------------------------
+# A package of its own, so that the runtime needs no Arrow.
+if(TARGET tandem-arrow)
+  install(TARGETS tandem-arrow LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT arrow)
 endif()
 
 # --- signatures --------------------------------------------------------------
@@ -116,11 +125,14 @@ if(TANDEM_BUILD_COMPILER)
 endif()
 
 # --- what is said in every package -------------------------------------------
-foreach(component runtime dev compiler mpi nccl images signatures)
+foreach(component runtime dev compiler mpi nccl images arrow signatures)
   if(component STREQUAL mpi AND NOT TARGET tandem-mpi)
     continue()
   endif()
   if(component STREQUAL images AND NOT TARGET tandem-images)
+    continue()
+  endif()
+  if(component STREQUAL arrow AND NOT TARGET tandem-arrow)
     continue()
   endif()
   if(component STREQUAL signatures AND NOT TARGET tandem-signatures)

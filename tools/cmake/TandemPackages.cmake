@@ -20,6 +20,10 @@ endif()
 if(TARGET tandem-images)
   list(APPEND CPACK_COMPONENTS_ALL images)
 endif()
+# Where Arrow is of no package, it is none that another one could depend on.
+if(TARGET tandem-arrow AND NOT TANDEM_ARROW_ROOT)
+  list(APPEND CPACK_COMPONENTS_ALL arrow)
+endif()
 if(TARGET tandem-signatures)
   list(APPEND CPACK_COMPONENTS_ALL signatures)
 endif()
@@ -44,6 +48,9 @@ set(CPACK_COMPONENT_NCCL_DEPENDS runtime)
 set(CPACK_COMPONENT_IMAGES_DESCRIPTION "reads folders of PNG and JPEG
  The library that tandem-run opens to decode images.")
 set(CPACK_COMPONENT_IMAGES_DEPENDS runtime)
+set(CPACK_COMPONENT_ARROW_DESCRIPTION "reads Parquet and Arrow
+ The library that tandem-run opens to read columns of tables.")
+set(CPACK_COMPONENT_ARROW_DEPENDS runtime)
 set(CPACK_COMPONENT_SIGNATURES_DESCRIPTION "signs and verifies artifacts
  The library that libtandem.so opens for Ed25519 by libcrypto.")
 set(CPACK_COMPONENT_SIGNATURES_DEPENDS runtime)

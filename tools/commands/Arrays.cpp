@@ -7,6 +7,7 @@
 #include "runtime/io/Tensors.h"
 #include "tools/commands/ImageFolder.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/TableRows.h"
 #include "tools/commands/TarRows.h"
 
 #include <algorithm>
@@ -218,6 +219,12 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
                            ": expected an input with a batch");
     auto made =
         isTar ? readTars(argument, *value) : readFolder(argument, *value);
+    if (made)
+      made->cast = casts.of(argument.name);
+    return made;
+  }
+  if (argument.kind == io::Argument::Kind::Table) {
+    auto made = readTable(argument, value, takesRows);
     if (made)
       made->cast = casts.of(argument.name);
     return made;

@@ -9,6 +9,7 @@
 #include "tools/commands/RowSource.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace tandem::commands {
@@ -125,7 +126,16 @@ Status Dataset::fill(int which, std::span<const int64_t> rows, uint64_t seed,
                      scratch_[size_t(thread)]);
     };
     if (column.from->rows) {
-      if (Status status = forEachRow(*pool_, count, take); !status)
+      // Rows that lie together are read together; their places stay.
+      std::vector<int64_t> sorted(static_cast<size_t>(count));
+      std::iota(sorted.begin(), sorted.end(), 0);
+      std::ranges::sort(sorted, {}, [&](int64_t i) {
+        return rows[size_t(column.first + i)];
+      });
+      auto takeSorted = [&](int64_t i, int thread) {
+        return take(sorted[size_t(i)], thread);
+      };
+      if (Status status = forEachRow(*pool_, count, takeSorted); !status)
         return std::move(status).in(option_ + " '" + column.from->name + "'");
     } else {
       // All of them are asked for before the first one is waited for.

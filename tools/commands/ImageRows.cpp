@@ -4,14 +4,9 @@
 #include "runtime/comm/Plugin.h"
 #include "runtime/images/Images.h"
 #include "tools/commands/ImageFit.h"
-#include "tools/commands/Print.h"
+#include "tools/commands/KeptRows.h"
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 namespace tandem::commands {
 namespace {
@@ -70,52 +65,6 @@ void place(const Image &image, const Layout &layout, uint8_t *to) {
       to[c * pixels + i] = image.pixels[size_t(i * layout.channels + c)];
 }
 
-/// Rows that were decoded, in a file without a name.
-class Decoded {
-public:
-  /// Nothing is kept where the folder for temporary files has no room for all.
-  Decoded(int64_t rows, int64_t each) : each_(each), has_(size_t(rows)) {
-    const char *named = std::getenv("TMPDIR");
-    std::string folder = named && *named ? named : "/tmp";
-    struct statvfs room = {};
-    if (::statvfs(folder.c_str(), &room) != 0 ||
-        double(room.f_bavail) * double(room.f_frsize) <
-            1.1 * double(rows) * double(each)) {
-      note("'" + folder + "' has no room for " + bytesText(rows * each) +
-           " of decoded images (TMPDIR names another folder): they are decoded "
-           "in each pass");
-      return;
-    }
-    std::string path = folder + "/tandem-images-XXXXXX";
-    file_ = ::mkstemp(path.data());
-    if (file_ >= 0)
-      ::unlink(path.c_str());
-  }
-  Decoded(const Decoded &) = delete;
-  ~Decoded() {
-    if (file_ >= 0)
-      ::close(file_);
-  }
-
-  /// Returns whether the row is there and was read.
-  bool read(int64_t row, std::span<std::byte> to) const {
-    return has_[size_t(row)].load(std::memory_order_acquire) &&
-           ::pread(file_, to.data(), to.size(), off_t(row * each_)) ==
-               ssize_t(to.size());
-  }
-  /// Keeps it; where that fails, it is decoded again.
-  void write(int64_t row, std::span<const std::byte> from) {
-    if (file_ >= 0 && ::pwrite(file_, from.data(), from.size(),
-                               off_t(row * each_)) == ssize_t(from.size()))
-      has_[size_t(row)].store(1, std::memory_order_release);
-  }
-
-private:
-  int file_ = -1;
-  int64_t each_;
-  std::vector<std::atomic<uint8_t>> has_;
-};
-
 class ImageRows : public RowSource {
 public:
   ImageRows(const images::Decoder &decoder,
@@ -126,8 +75,9 @@ public:
 
   /// Keeps what is decoded from here on.
   void keep() {
-    kept_ = std::make_unique<Decoded>(
-        files_->count(), layout_.height * layout_.width * layout_.channels);
+    kept_ = std::make_unique<KeptRows>("images", files_->count(),
+                                       layout_.height * layout_.width *
+                                           layout_.channels);
   }
 
   Status read(int64_t row, std::span<std::byte> to) const override {
@@ -140,7 +90,7 @@ public:
       return std::move(image).status().in(nameOf(row));
     place(*image, layout_, reinterpret_cast<uint8_t *>(to.data()));
     if (kept_)
-      kept_->write(row, to);
+      kept_->write(row, 1, to);
     return Status::success();
   }
   std::string nameOf(int64_t row) const override { return files_->nameOf(row); }
@@ -151,7 +101,7 @@ private:
   std::shared_ptr<const FileSource> files_;
   ImageFit fit_;
   Layout layout_;
-  std::unique_ptr<Decoded> kept_;
+  std::unique_ptr<KeptRows> kept_;
 };
 
 } // namespace

@@ -13,8 +13,10 @@
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Sandbox.h"
+#include "tools/commands/TableFiles.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tandem::commands {
 
@@ -119,6 +121,8 @@ Status ModelOptions::check(const Files &files, bool isForced) const {
   }
   SandboxPaths paths{artifact, files.inputs(), files.outputs(),
                      files.outputFolders()};
+  if (std::ranges::any_of(paths.inputs, io::isTableName))
+    std::ranges::copy(tableLibraries(), std::back_inserter(paths.inputs));
   if (!requireSignature.empty())
     paths.inputs.push_back(artifact + ".sig");
   return enterSandbox(paths);

@@ -6,13 +6,9 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 
 namespace tandem::commands {
-
-namespace {
-/// Arrays of more bytes are not made whole.
-constexpr int64_t mostAtOnce = int64_t(64) << 20;
-} // namespace
 
 Status forEachRow(runtime::ThreadPool &pool, int64_t count,
                   const std::function<Status(int64_t i, int thread)> &take) {
@@ -40,13 +36,14 @@ Status forEachRow(runtime::ThreadPool &pool, int64_t count,
       &takeOrSay);
   if (problems.empty())
     return Status::success();
+  // Of a group that cannot be read, all rows say the same.
   std::string text;
-  size_t said = 0;
+  std::set<std::string> all;
   for (const auto &[i, status] : problems)
-    if (said++ < shown)
+    if (all.insert(status.message()).second && all.size() <= shown)
       text += (text.empty() ? "" : "; ") + status.message();
-  if (problems.size() > shown)
-    text += "; and " + std::to_string(problems.size() - shown) + " more of " +
+  if (all.size() > shown)
+    text += "; and " + std::to_string(all.size() - shown) + " more of " +
             std::to_string(count) + " rows";
   return {problems.begin()->second.code(), text};
 }

@@ -13,6 +13,9 @@
 
 namespace tandem::commands {
 
+/// Arrays of more bytes are not made whole.
+inline constexpr int64_t mostAtOnce = int64_t(64) << 20;
+
 /// The rows of an array. Its functions are called by several threads at once.
 class RowSource {
 public:

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/AtomicFile.h"
-#include "runtime/io/Array.h"
+#include "runtime/io/Argument.h"
 #include "runtime/io/TensorIndex.h"
 #include "tools/commands/Sandbox.h"
 
@@ -179,8 +179,8 @@ Status allowSystem(Rules &rules) {
   std::error_code error;
   auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error)
-    for (const char *plugin :
-         {"libtandem-images.so", "libtandem-signatures.so"})
+    for (const char *plugin : {"libtandem-images.so", "libtandem-arrow.so",
+                               "libtandem-signatures.so"})
       for (const char *folder : {"", "../lib"})
         read.push_back((program.parent_path() / folder / plugin).string());
   for (const std::string &path : read)
@@ -206,10 +206,11 @@ Status restrictFiles(const SandboxPaths &paths) {
   Rules rules(fd, all.files);
   if (Status status = allowSystem(rules); !status)
     return status;
-  bool hasFolder = false;
+  bool hasRows = false;
   for (const std::string &path : paths.inputs) {
     struct stat facts;
-    hasFolder |= ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+    hasRows |= path.ends_with(".tar") || io::isTableName(path) ||
+               (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode));
     if (Status status = rules.allow(path, ReadFile | ReadDir); !status)
       return status;
     // The files of an index lie beside it.
@@ -224,8 +225,8 @@ Status restrictFiles(const SandboxPaths &paths) {
     if (Status status = allowOutput(rules, path); !status)
       return status;
   std::vector<std::string> folders = paths.outputFolders;
-  // Images that do not fit in memory are unpacked there.
-  if (const char *named = std::getenv("TMPDIR"); hasFolder && named && *named)
+  // Images and tables that do not fit in memory are unpacked there.
+  if (const char *named = std::getenv("TMPDIR"); hasRows && named && *named)
     folders.push_back(named);
   for (const std::string &folder : folders)
     if (Status status = allowFolder(rules, folder); !status)

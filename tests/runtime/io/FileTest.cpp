@@ -184,15 +184,21 @@ TEST(Argument, takesApartWhatUsersWrite) {
                   text + "'");
   EXPECT_EQ(parseArgument("x=@f.tsv").status().message(),
             "'x': expected a file named '.npy', '.npz[:MEMBER]', "
-            "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]', of tokens "
-            "'.bin:u16' or '.bin:u32', a folder of images, 'FOLDER/', or "
+            "'.safetensors[:TENSOR]' or '.csv[:COLUMNS]', of tables "
+            "'.parquet[:COLUMNS]', '.arrow[:COLUMNS]' or "
+            "'.feather[:COLUMNS]', of tokens '.bin:u16' or '.bin:u32', a "
+            "folder of images, 'FOLDER/', or "
             "tars, '{000..003}.tar:ENDING' but "
             "got 'f.tsv'");
   for (const char *text : {"x=@f.parquet", "x=@f.arrow", "x=@f.feather"})
-    EXPECT_NE(parseArgument(text).status().message().find(
-                  "; Parquet and Arrow are not read: in Python, 'numpy.save("),
-              std::string::npos)
-        << text;
+    EXPECT_EQ(parse(text).kind, Argument::Kind::Table) << text;
+  Argument table = parse("x=@d/f-{0..2}.parquet:a.npy,b..c");
+  EXPECT_EQ(table.kind, Argument::Kind::Table);
+  EXPECT_EQ(table.member, "a.npy,b..c");
+  EXPECT_EQ(table.paths(),
+            (std::vector<std::string>{"d/f-0.parquet", "d/f-1.parquet",
+                                      "d/f-2.parquet"}));
+  EXPECT_FALSE(checkPlace(table).ok());
   EXPECT_EQ(parse("x=@f.bin:u16,shift=1").member, "u16,shift=1");
 }
 
