@@ -87,3 +87,35 @@ func.func @backward(%x: tensor<64xf32>) -> tensor<64xf32> {
   } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@to_device_0} : (tensor<64xf32>) -> tensor<64xf32>
   return %a : tensor<64xf32>
 }
+
+// -----
+
+// A mask that two levels of a row need is kept as bytes: stores of single bits
+// become no vectors.
+// CHECK-LABEL: module @masks
+// CHECK: [[MASK:%.+]] = memref.view {{.*}} to memref<512xi8>
+// CHECK: [[BIT:%.+]] = arith.cmpf ogt
+// CHECK: [[BYTE:%.+]] = arith.extui [[BIT]] : i1 to i8
+// CHECK: memref.store [[BYTE]], [[MASK]]
+// CHECK: [[READ:%.+]] = memref.load [[MASK]]
+// CHECK: arith.cmpi ne, [[READ]]
+// CHECK-NOT: memref<512xi1>
+module @masks attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<64x512xf32>, %g: tensor<64x512xf32>) -> tensor<64x512xf32> {
+    %a = tandem.kernel "mask" (%x, %g) {
+    ^bb0(%i: tensor<64x512xf32>, %j: tensor<64x512xf32>):
+      %zero = tandem.constant dense<0.0> : tensor<64x512xf32>
+      %0 = tandem.mul %i, %i : tensor<64x512xf32>
+      %1 = tandem.add %0, %i : tensor<64x512xf32>
+      %2 = tandem.sub %1, %0 : tensor<64x512xf32>
+      %3 = tandem.relu %2 : tensor<64x512xf32>
+      %mask = tandem.compare gt %3, %zero : tensor<64x512xf32>
+      %4 = tandem.select %mask, %j, %zero : tensor<64x512xi1>, tensor<64x512xf32>
+      %5 = tandem.reduce_sum %4 over [1] : tensor<64x512xf32> -> tensor<64xf32>
+      %6 = tandem.broadcast %5 to [64, 512] along [0] : tensor<64xf32> -> tensor<64x512xf32>
+      %7 = tandem.select %mask, %6, %j : tensor<64x512xi1>, tensor<64x512xf32>
+      tandem.yield %7 : tensor<64x512xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@mask_0} : (tensor<64x512xf32>, tensor<64x512xf32>) -> tensor<64x512xf32>
+    return %a : tensor<64x512xf32>
+  }
+}

@@ -3,7 +3,8 @@
 // The item is a plane. Of small windows the taps of an output are written out
 // one after the other, in loops over the outputs that have all of them inside
 // of the input, so that these have no condition and can be vectors'; the few
-// outputs at the edges have code of their own. Large windows are computed a row
+// outputs at the edges have code of their own. Maxima are made line by line
+// where they fill vectors (MaxPoolLines.h). Large windows are computed a row
 // of outputs at a time, tap by tap: the row is in scratch, and the innermost
 // loop runs over the outputs that see the input at this tap.
 //
@@ -11,6 +12,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
+#include "passes/lower/cpu/MaxPoolLines.h"
 
 #include "ir/ops/Scalar.h"
 #include "ir/ops/Window.h"
@@ -29,6 +31,11 @@ using namespace tandem::lower;
 static constexpr int64_t kTaps = 25, kEdge = 3;
 
 namespace {
+/// A tap of a window.
+struct Tap {
+  int64_t h, w;
+};
+
 /// The emission of one pooling op.
 class WindowEmitter {
 public:
@@ -70,16 +77,15 @@ private:
                   llvm::function_ref<void(Value h, Value kw, Range ow)> body);
   /// The element of an operand [N, C, H, W] in the item's plane.
   Value load(unsigned number, ArrayRef<int64_t> shape, Value h, Value w);
-  /// A tap of a window.
-  struct Tap {
-    int64_t h, w;
-  };
   using Output = llvm::function_ref<void(Value oh, Value ow, ArrayRef<Tap>)>;
   /// Whether the taps of each output are written out.
   static bool isWrittenOut(const Window2d &w);
   /// Calls `body` with the taps that are inside for each output, which is that
   /// of a loop or known, where they are written out.
   void forEachOutput(const Window2d &w, Output body);
+  /// Calls `body` for each line of outputs and the taps of it that are inside.
+  using Line = llvm::function_ref<void(Value out, ArrayRef<int64_t> taps)>;
+  void along(const Window2d &w, int d, Line body);
   /// The input's element at a tap of an output, and its position in the plane.
   Value loadTap(const Window2d &w, Value oh, Value ow, Tap tap);
   Value positionOf(const Window2d &w, Value oh, Value ow, Tap tap);
@@ -102,11 +108,22 @@ private:
   // Where outputs are computed tap by tap: the values of a row, and of maxima
   // their positions; the plane that a maximum's gradient is summed in.
   Value row, positions, planeSums;
+  std::optional<MaxPoolLines> lines;
 };
 } // namespace
 
 static Value add(Code &code, Value x, Value y) {
   return scalar::add(code.b, code.loc, x, y);
+}
+
+/// The outputs [low, high) in direction `d` all of whose taps are inside.
+static std::pair<int64_t, int64_t> insideOf(const Window2d &w, int d) {
+  int64_t last =
+      w.input[d] - 1 + w.before[d] - (w.kernel[d] - 1) * w.dilation[d];
+  int64_t high = last < 0 ? 0 : std::min(last / w.stride[d] + 1, w.output[d]);
+  int64_t low =
+      llvm::divideCeil(std::max<int64_t>(w.before[d], 0), w.stride[d]);
+  return {std::min(low, high), high};
 }
 
 void WindowEmitter::takeScratch() {
@@ -116,8 +133,13 @@ void WindowEmitter::takeScratch() {
   };
   if (auto pool = dyn_cast<MaxPool2dOp>(op)) {
     Window2d w = pool.getWindow();
-    if (isWrittenOut(w))
+    if (isWrittenOut(w)) {
+      auto [low, high] = insideOf(w, 1);
+      lines.emplace(kernel, w, low, high);
+      if (lines->fits())
+        lines->takeScratch();
       return;
+    }
     row = take(w.output[1], element);
     positions = take(w.output[1], code.b.getI32Type());
   } else if (isa<MaxPool2dGradOp>(op)) {
@@ -199,16 +221,6 @@ Value WindowEmitter::load(unsigned number, ArrayRef<int64_t> shape, Value h,
   return kernel.element(number, index, {image, channel, h, w}, shape);
 }
 
-/// The outputs [low, high) in direction `d` all of whose taps are inside.
-static std::pair<int64_t, int64_t> insideOf(const Window2d &w, int d) {
-  int64_t last =
-      w.input[d] - 1 + w.before[d] - (w.kernel[d] - 1) * w.dilation[d];
-  int64_t high = last < 0 ? 0 : std::min(last / w.stride[d] + 1, w.output[d]);
-  int64_t low =
-      llvm::divideCeil(std::max<int64_t>(w.before[d], 0), w.stride[d]);
-  return {std::min(low, high), high};
-}
-
 /// The taps that are inside of output `out` in direction `d`.
 static SmallVector<int64_t> tapsOf(const Window2d &w, int d, int64_t out) {
   SmallVector<int64_t> taps;
@@ -228,26 +240,30 @@ bool WindowEmitter::isWrittenOut(const Window2d &w) {
   return w.kernel[0] * w.kernel[1] <= kTaps;
 }
 
+/// The edges, and the middle by the first output of it.
+void WindowEmitter::along(const Window2d &w, int d, Line body) {
+  auto [low, high] = insideOf(w, d);
+  for (int64_t at = 0; at < low; ++at)
+    body(code.index(at), tapsOf(w, d, at));
+  code.loop(code.index(low), code.index(high), 1,
+            [&, low = low](Value at) { body(at, tapsOf(w, d, low)); });
+  for (int64_t at = high; at < w.output[d]; ++at)
+    body(code.index(at), tapsOf(w, d, at));
+}
+
+static SmallVector<Tap> crossing(ArrayRef<int64_t> rows,
+                                 ArrayRef<int64_t> columns) {
+  SmallVector<Tap> taps;
+  for (int64_t row : rows)
+    for (int64_t column : columns)
+      taps.push_back({row, column});
+  return taps;
+}
+
 void WindowEmitter::forEachOutput(const Window2d &w, Output body) {
-  std::pair<int64_t, int64_t> inside[] = {insideOf(w, 0), insideOf(w, 1)};
-  // The edges, and the middle by the first output of it.
-  auto along = [&](int d,
-                   llvm::function_ref<void(Value, ArrayRef<int64_t>)> out) {
-    auto [low, high] = inside[d];
-    for (int64_t at = 0; at < low; ++at)
-      out(code.index(at), tapsOf(w, d, at));
-    code.loop(code.index(low), code.index(high), 1,
-              [&](Value at) { out(at, tapsOf(w, d, inside[d].first)); });
-    for (int64_t at = high; at < w.output[d]; ++at)
-      out(code.index(at), tapsOf(w, d, at));
-  };
-  along(0, [&](Value oh, ArrayRef<int64_t> rows) {
-    along(1, [&](Value ow, ArrayRef<int64_t> columns) {
-      SmallVector<Tap> taps;
-      for (int64_t row : rows)
-        for (int64_t column : columns)
-          taps.push_back({row, column});
-      body(oh, ow, taps);
+  along(w, 0, [&](Value oh, ArrayRef<int64_t> rows) {
+    along(w, 1, [&](Value ow, ArrayRef<int64_t> columns) {
+      body(oh, ow, crossing(rows, columns));
     });
   });
 }
@@ -278,29 +294,39 @@ void WindowEmitter::maxPool(const Window2d &w) {
   Value least = code.number(element, -std::numeric_limits<double>::infinity());
   Value nowhere = code.number(integer, -1);
   Value none = code.number(integer, 0);
-  auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) {
-    return arith::CmpFOp::create(code.b, code.loc, predicate, x, y);
-  };
-  // A greater one than `old`, or the first NaN.
-  auto isAbove = [&](Value x, Value old) -> Value {
-    Value isNaN = code.both(compare(arith::CmpFPredicate::UNO, x, x),
-                            compare(arith::CmpFPredicate::ORD, old, old));
-    return arith::OrIOp::create(code.b, code.loc, isNaN,
-                                compare(arith::CmpFPredicate::OGT, x, old));
-  };
-  auto emitOutput = [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+  auto maximum = [&](Value oh, Value ow, ArrayRef<Tap> taps) {
     Value best = least, where = nowhere;
     for (Tap tap : taps) {
       Value x = loadTap(w, oh, ow, tap), at = positionOf(w, oh, ow, tap);
       bool isFirst = where == nowhere;
-      Value takes = isFirst ? Value() : isAbove(x, best);
+      Value takes = isFirst ? Value() : isAbove(code, x, best);
       best = isFirst ? x : code.select(takes, x, best);
       where = isFirst ? at : code.select(takes, at, where);
     }
-    kernel.finish({image, channel, oh, ow}, {best, where});
+    return std::pair(best, where);
   };
+  if (lines && lines->fits()) {
+    auto [low, high] = insideOf(w, 1);
+    return along(
+        w, 0, [&, low = low, high = high](Value oh, ArrayRef<int64_t> rows) {
+          for (int64_t ow = 0; ow < w.output[1]; ++ow)
+            if (ow < low || ow >= high) {
+              auto [best, where] =
+                  maximum(oh, code.index(ow), crossing(rows, tapsOf(w, 1, ow)));
+              lines->set(code.index(ow), best, where);
+            }
+          lines->emit(image, channel, oh, rows);
+          forRange(code.index(w.output[1]), [&](Value ow) {
+            auto [best, where] = lines->get(ow);
+            kernel.finish({image, channel, oh, ow}, {best, where});
+          });
+        });
+  }
   if (isWrittenOut(w))
-    return forEachOutput(w, emitOutput);
+    return forEachOutput(w, [&](Value oh, Value ow, ArrayRef<Tap> taps) {
+      auto [best, where] = maximum(oh, ow, taps);
+      kernel.finish({image, channel, oh, ow}, {best, where});
+    });
   Value best = row, where = positions;
   forRange(code.index(w.output[0]), [&](Value oh) {
     forRange(code.index(w.output[1]), [&](Value ow) {
@@ -314,8 +340,7 @@ void WindowEmitter::maxPool(const Window2d &w) {
         Value old = take(best, ow), oldWhere = take(where, ow);
         Value isFirst = arith::CmpIOp::create(
             code.b, code.loc, arith::CmpIPredicate::slt, oldWhere, none);
-        Value takes =
-            arith::OrIOp::create(code.b, code.loc, isFirst, isAbove(x, old));
+        Value takes = code.either(isFirst, isAbove(code, x, old));
         Value position = arith::IndexCastOp::create(
             code.b, code.loc, integer, code.add(code.mul(h, w.input[1]), at));
         put(code.select(takes, x, old), best, ow);

@@ -81,6 +81,10 @@ static const Pool kPools[] = {
     {{1, 1, 1, 1}, {1, 1}},
     {{1, 3, 5, 6}, {5, 6}},
     {{1, 2, 10, 9}, {2, 2}, {3, 4}},
+    {{1, 2, 7, 56}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+    {{1, 2, 6, 53}, {3, 3}, {2, 2}, {0, 1, 0, 0}, {1, 1}, "bf16"},
+    {{2, 1, 4, 37}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}, "f64"},
+    {{1, 1, 5, 33}, {2, 2}, {1, 2}, {0, 0, 1, 1}, {1, 1}, "f16"},
     {{2, 2, 6, 6}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, "f64"},
     {{2, 2, 6, 6}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, "bf16"},
 };
@@ -89,6 +93,13 @@ TEST(Window, MaxPool) {
   for (const Pool &p : kPools)
     checkKernel(maxPool(p), {});
   checkKernel(maxPool({{1, 2, 9, 8}, {2, 3}, {1, 2}, {1, 0, 1, 2}, {3, 2}}),
+              {});
+}
+
+TEST(Window, MaxPoolOfDilatedVectors) {
+  checkKernel(maxPool({{1, 2, 5, 29}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 2}}),
+              {});
+  checkKernel(maxPool({{1, 2, 5, 45}, {2, 3}, {1, 2}, {0, 0, 2, 2}, {2, 2}}),
               {});
 }
 
@@ -106,6 +117,28 @@ TEST(Window, MaxPoolOfSpecialNumbers) {
   for (int i : {2, 3, 4})
     EXPECT_TRUE(std::isnan(y[i])) << i;
   EXPECT_EQ(index.data, (std::vector<double>{0, 2, 4, 7, 8}));
+}
+
+TEST(Window, MaxPoolOfSpecialNumbersInVectors) {
+  // 19 outputs of 2: a vector, and one that begins within it.
+  JitKernel kernel(maxPool({{1, 1, 1, 38}, {1, 2}, {1, 2}}));
+  ASSERT_TRUE(kernel.ok()) << kernel.error;
+  double infinity = INFINITY, nan = NAN;
+  std::vector<double> pairs{1, 1,   -infinity, -infinity, nan,  2,
+                            3, nan, nan,       nan,       -1.0, infinity};
+  std::vector<reference::Array> x(1, reference::Array({1, 1, 1, 38}));
+  x[0].data.resize(38);
+  for (size_t i = 0; i < 38; ++i)
+    x[0].data[i] = pairs[i % pairs.size()];
+  auto out = kernel.outputs(x, 1);
+  auto y = reference::decode(out[0].data(), kernel.outputTypes[0]).data;
+  auto index = reference::decode(out[1].data(), kernel.outputTypes[1]).data;
+  for (size_t i = 0; i < 19; ++i) {
+    constexpr int kTakes[] = {0, 0, 0, 1, 0, 1};
+    double want = pairs[2 * (i % 6) + kTakes[i % 6]];
+    EXPECT_EQ(index[i], 2 * i + kTakes[i % 6]) << i;
+    EXPECT_TRUE(y[i] == want || (std::isnan(y[i]) && std::isnan(want))) << i;
+  }
 }
 
 TEST(Window, MaxPoolWithoutIndexAndWithView) {

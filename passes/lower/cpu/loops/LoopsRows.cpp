@@ -54,6 +54,12 @@ static Type computeTypeOf(Value value) {
       cast<RankedTensorType>(value.getType()).getElementType());
 }
 
+/// Of an element in scratch: stores of single bits become no vectors.
+static Type scratchTypeOf(Value value) {
+  Type type = computeTypeOf(value);
+  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+}
+
 int64_t LoopEmitter::rowBytes(Type element) const {
   int64_t bytes = nest.reducedSize() * elementBytes(element);
   return (bytes + 63) / 64 * 64;
@@ -63,7 +69,7 @@ SmallVector<Type> LoopEmitter::rowsInScratch(ArrayRef<CachedRow> saved) const {
   SmallVector<Type> types;
   if (!isShort(nest))
     for (const CachedRow &row : saved)
-      types.push_back(computeTypeOf(row.value));
+      types.push_back(scratchTypeOf(row.value));
   for (const LoopNest::Reduction &partial : nest.partials)
     types.push_back(computeTypeOf(partial.op->getResult(0)));
   return types;
@@ -227,8 +233,8 @@ void LoopEmitter::emitRowLevel(unsigned level) {
 Value LoopEmitter::savedElement(const Saved &row) {
   if (isWrittenOut)
     return row.elements[writtenPosition];
-  return memref::LoadOp::create(
-      b, loc, row.row,
+  return lower::loadElement(
+      b, loc, computeTypeOf(row.value), row.row,
       elements.expand(b, simplifyIndex(rowPosition, nest.sizes)));
 }
 
@@ -378,7 +384,8 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
         }
         Value position =
             elements.expand(b, simplifyIndex(rowPosition, nest.sizes));
-        memref::StoreOp::create(b, loc, x, row.row, position);
+        lower::storeElement(b, loc, computeTypeOf(row.value), x, row.row,
+                            position);
       }
     for (auto [partial, row] : llvm::zip_equal(nest.partials, partials))
       if (partial.level == level) {
