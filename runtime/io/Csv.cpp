@@ -155,6 +155,9 @@ public:
     return false;
   }
   int64_t number() const { return line; }
+  /// The first cell of the line, from 0, of which quotes hold a part or are not
+  /// closed.
+  std::optional<size_t> strayQuote() const { return stray; }
 
 private:
   /// Where the line ends: not inside of quotes.
@@ -169,27 +172,39 @@ private:
     return isQuoted ? std::min(left.size(), left.find('\n')) : left.size();
   }
 
-  static void split(std::string_view text, std::vector<std::string> &cells) {
+  void split(std::string_view text, std::vector<std::string> &cells) {
     cells.assign(1, "");
-    bool isQuoted = false;
+    stray.reset();
+    bool isQuoted = false, wasQuoted = false;
+    auto noteStray = [&] { stray = stray.value_or(cells.size() - 1); };
     for (size_t i = 0; i < text.size(); ++i) {
       bool isDoubled = isQuoted && text[i] == '"' && i + 1 < text.size() &&
                        text[i + 1] == '"';
       if (isDoubled)
         cells.back() += text[++i];
-      else if (text[i] == '"')
+      else if (text[i] == '"') {
+        if (!isQuoted && (wasQuoted || !trimmed(cells.back()).empty()))
+          noteStray();
         isQuoted = !isQuoted;
-      else if (text[i] == ',' && !isQuoted)
+        wasQuoted = true;
+      } else if (text[i] == ',' && !isQuoted) {
         cells.emplace_back();
-      else
+        wasQuoted = false;
+      } else {
+        if (wasQuoted && !isQuoted && text[i] != ' ' && text[i] != '\t')
+          noteStray();
         cells.back() += text[i];
+      }
     }
+    if (isQuoted)
+      noteStray();
     for (std::string &cell : cells)
       cell = trimmed(cell);
   }
 
   std::string_view left;
   int64_t line = 0;
+  std::optional<size_t> stray;
 };
 
 } // namespace
@@ -228,6 +243,9 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   std::string large; // where the first one is that f64 does not hold
   for (; hasRow; hasRow = lines.next(cells)) {
     auto at = "line " + std::to_string(lines.number());
+    if (auto stray = lines.strayQuote())
+      return Status::usage(at + ", column " + std::to_string(*stray + 1) +
+                           ": expected quotes around a whole cell");
     if (cells.size() != width)
       return Status::usage(at + ": expected " + std::to_string(width) +
                            " columns, as line 1 has, but got " +

@@ -195,6 +195,22 @@ Result<Metric> Metric::parse(std::string_view text) {
   return metric;
 }
 
+/// Labels of floats are those that a loss of logits reads: 0 and 1.
+static Status checkAreBits(const std::string &option,
+                           const std::string &nameOfLabels,
+                           const io::ArrayView &labels) {
+  auto count = int64_t(labels.bytes.size()) / artifact::byteSize(labels.dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    double label = io::elementAsDouble(labels.dtype, labels.bytes.data(), i);
+    if (label != 0 && label != 1)
+      return Status::usage(option +
+                           ": expected labels of 0 and 1 but element " +
+                           io::positionText(labels.shape, i) + " of '" +
+                           nameOfLabels + "' is " + numberText(label));
+  }
+  return Status::success();
+}
+
 /// Of labels: with scores on an axis, or one score for each.
 Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
   const std::string who = "--metric '" + name_ + "'";
@@ -204,7 +220,6 @@ Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
     alone[0] = rows;
   bool isAlone = kind_ != Kind::Top && asked_.empty() &&
                  !output.shape.empty() && output.shape[0] == batch &&
-                 io::isInteger(labels.dtype) &&
                  std::ranges::equal(labels.shape, alone);
   int64_t classes = 2;
   if (!isAlone) {
@@ -225,7 +240,9 @@ Status Metric::bindLabels(const Slot &output, int64_t rows, int64_t batch) {
                          std::to_string(most_));
   if (kind_ == Kind::F1 || kind_ == Kind::Iou)
     classes_.resize(size_t(classes));
-  return checkClasses(who, array_, labels, classes);
+  return io::isInteger(labels.dtype)
+             ? checkClasses(who, array_, labels, classes)
+             : checkAreBits(who, array_, labels);
 }
 
 /// Of numbers: as many as the output has, in its shape.
@@ -356,10 +373,14 @@ void Metric::add(const Tensor &output, int64_t first, int64_t rows) {
                   io::elementAsDouble(*type_, row_.data(), i));
       continue;
     }
-    for (int64_t i = 0; i < perRow_; ++i)
-      if (int64_t label = io::elementAsInteger(array.dtype, from, i);
-          label >= 0)
+    bool isInteger = io::isInteger(array.dtype);
+    for (int64_t i = 0; i < perRow_; ++i) {
+      int64_t label = isInteger
+                          ? io::elementAsInteger(array.dtype, from, i)
+                          : int64_t(io::elementAsDouble(array.dtype, from, i));
+      if (label >= 0)
         addLabel(output, row * perRow_ + i, label);
+    }
   }
 }
 

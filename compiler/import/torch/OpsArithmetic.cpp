@@ -237,8 +237,15 @@ static LogicalResult clamp(Node &node) {
   auto made = node.call("clamp", {fixed.value, bounds[0], bounds[1]});
   if (made.empty())
     return failure();
-  return node.result(isFloat ? tandem::select(isInside, x, node.wrap(made[0]))
-                             : node.wrap(made[0]));
+  Expr y = node.wrap(made[0]);
+  if (!isFloat)
+    return node.result(y);
+  y = tandem::select(isInside, x, y);
+  for (auto [name, value] :
+       llvm::zip_equal(ArrayRef<StringRef>{"min", "max"}, bounds))
+    if (value && std::isnan(node.number(name, 0)))
+      y = node.stretch(node.wrap(value), x.shape());
+  return node.result(y);
 }
 
 static LogicalResult lerp(Node &node) {

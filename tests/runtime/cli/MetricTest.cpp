@@ -155,6 +155,32 @@ TEST(Metric, T15_OneScoreIsOfClassOneAboveZero) {
   expectMetric("f1:out,y", labelsOf(2), 0, 2 * both / sum);
 }
 
+// As losses of logits read them.
+TEST(Metric, T15_LabelsOfOneScoreMayBeFloats) {
+  std::vector<float> bits;
+  for (int64_t row = 0; row < kRows; ++row)
+    bits.push_back(labelOf(row, 2) == 1);
+  auto labels = [&] {
+    return NamedArray{"y", io::test::arrayOf<float>(DType::F32, {kRows}, bits)};
+  };
+  double both = 0, sum = 0;
+  for (int64_t row = 0; row < kRows; ++row) {
+    bool is = bits[size_t(row)] == 1, says = scoreOf(row) > 0;
+    both += is && says;
+    sum += is + says;
+  }
+  expectMetric("f1:out,y", labels(), 0, 2 * both / sum);
+  bits[3] = 0.5;
+  NamedArray half = labels();
+  auto metric = Metric::parse("auc:out,y");
+  ASSERT_TRUE(metric.ok());
+  EXPECT_NE(metric->bind(slotOf({8}), kRows, 8, &half, nullptr)
+                .message()
+                .find("expected labels of 0 and 1 but element [3] of 'y' is "
+                      "0.5"),
+            std::string::npos);
+}
+
 TEST(Metric, T15_ErrorsAreOfAllElements) {
   double error = 0, squares = 0, mean = 0, about = 0, count = kRows * 3;
   for (int64_t i = 0; i < kRows * 3; ++i)

@@ -197,6 +197,9 @@ static void test_function(void) {
   square.struct_size = 1;
   CHECK_FAILS(tdm_function_apply(&square, &x, 1, &y, 1), TDM_USAGE,
               "struct_size");
+  square.struct_size = 20; /* would cut an address in two */
+  CHECK_FAILS(tdm_function_apply(&square, &x, 1, &y, 1), TDM_USAGE,
+              "struct_size");
   tdm_tensor_free(x);
   tdm_tensor_free(y);
   tdm_tensor_free(s);
