@@ -33,8 +33,8 @@ struct ImageFit {
   Result<Image> apply(Image image, int64_t height, int64_t width) const;
 };
 
-/// Returns the image in another size, as Pillow's bilinear filter gives it: of
-/// an image that becomes smaller every pixel counts.
+/// Returns the image in another size, as the bilinear filter of Pillow 13 gives
+/// it: of an image that becomes smaller every pixel counts.
 Image resized(const Image &image, int64_t height, int64_t width);
 
 } // namespace tandem::commands
