@@ -104,6 +104,46 @@ cmp w.st w-50.st || fail 'the last one is another'
 train 0 '' --steps=10 --resume=w-40.st --save=again.st "${evaluates[@]}" \
   --save-best=again-best.st
 cmp again.st w-50.st || fail 'a kept checkpoint has other bits'
+# What is read, and other outputs, have none of the names that --keep writes: a
+# training replaced or removed its own --params, and the best checkpoint.
+mkdir kn kn/in && cp w-40.st kn/in/first.st && ln -s kn linked
+ln -s ../w-40.st kn/kn-3.st && cp w-40.st kn/kn-4.st && ln -s kn/kn-4.st far.st
+kept=(--seed=0 --save=kn/kn.st --save-every=1 --keep=2)
+for read in kn/kn-3.st linked/kn-3.st kn/kn-4.st far.st ./kn//in/../kn-4.st; do
+  for option in params init-from; do
+    train 2 "keep would replace or remove '$read', .* and --$option reads" \
+      "${kept[@]}" --steps=6 --$option=$read --log=kn/log.st
+  done
+done
+for option in log save-best; do
+  train 2 "keep would replace or remove 'linked/kn-7.st', .* and --$option writes" \
+    "${kept[@]}" --steps=6 --$option=linked/kn-7.st --force "${evaluates[@]}"
+done
+[ "$(echo kn/*)" = 'kn/in kn/kn-3.st kn/kn-4.st' ] || fail "done: $(echo kn/*)"
+cmp w-40.st kn/kn-4.st || fail '--keep replaced what was read'
+rm kn/kn-*
+# Names that no checkpoint gets are anyone's, and F is often a link to the last.
+for read in kn/in/first.st kn/kn-03.st kn/kn-+3.st kn/kn.st; do
+  [ -e $read ] || cp w-40.st $read
+  train 0 '' "${kept[@]}" --steps=3 --params=$read --force
+done
+train 0 '' --resume=kn/kn.st --steps=1 --save=kn/kn.st --save-every=1 --keep=2
+cp kn/kn-03.st kn/kn.st && rm kn/kn-*
+# A training that goes on from a kept one leaves that where it is.
+train 0 '' "${kept[@]}" --steps=3 --force
+cp kn/kn-2.st second.st
+for read in kn/kn-2.st linked/kn-2.st; do
+  train 0 '' "${kept[@]}" --resume=$read --steps=4
+  [ "$(cd kn && echo kn-*)" = 'kn-2.st kn-5.st kn-6.st' ] ||
+    fail "kept: $(cd kn && echo kn-*)"
+  cmp second.st kn/kn-2.st || fail '--keep replaced what --resume read'
+done
+# Through a link, each is one of its own step.
+mv kn/kn.st kn/in/kn.st && ln -s in/kn.st kn/kn.st
+train 0 '' "${kept[@]}" --resume=kn/kn-6.st --steps=2
+cmp kn/kn-8.st kn/in/kn.st || fail 'through a link: not the last one'
+metadata kn/kn-7.st total_steps | grep -q '"7"' ||
+  fail "through a link: $(metadata kn/kn-7.st total_steps)"
 train 2 'keep needs a checkpoint in one file' --steps=1 --save-every=1 --keep=1 \
   --save=w.safetensors.index.json
 

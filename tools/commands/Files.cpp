@@ -2,6 +2,7 @@
 #include "tools/commands/Files.h"
 
 #include "runtime/artifact/AtomicFile.h"
+#include "tools/commands/Kept.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -120,6 +121,12 @@ void Files::writesArguments(const std::string &option,
 void Files::writesNewFiles(const std::string &folder) {
   if (!folder.empty())
     folders_.push_back(folder);
+}
+
+void Files::keeps(std::string who, const std::string &path,
+                  std::string goesOnWith) {
+  if (!path.empty())
+    kept_.push_back({std::move(who), path, std::move(goesOnWith)});
 }
 
 std::vector<std::string> Files::inputs() const {
@@ -266,14 +273,33 @@ void Files::checkDumps(const Dumps &dumps,
   }
 }
 
+/// Which steps a training keeps depends on when it ends: no file has the name
+/// of any.
+void Files::checkKept(const Kept &kept, std::vector<std::string> &lost,
+                      std::vector<std::string> &problems) const {
+  auto text = [&](const std::string &path) {
+    return kept.who + " would replace or remove " + inQuotes(path) +
+           ", which has a name of the checkpoints that are kept beside " +
+           inQuotes(kept.path) + ", and ";
+  };
+  for (const Input &input : inputs_)
+    if (input.who != kept.goesOnWith && keptStep(kept.path, input.path))
+      lost.push_back(text(input.path) + input.who + " reads");
+  for (const Output &output : outputs_)
+    if (keptStep(kept.path, output.path))
+      problems.push_back(text(output.path) + output.who + " writes");
+}
+
 Status Files::check(bool force, bool isForced) const {
   if (force && !isForced && outputs_.empty() && dumps_.empty())
     return Status::usage("--force has no effect: no file is written");
-  std::vector<std::string> lost, problems;
+  std::vector<std::string> lost, problems, same;
   for (const Output &output : outputs_)
     output.archive ? checkArchive(output, lost) : checkKind(output, lost);
   for (const Dumps &dumps : dumps_)
     checkDumps(dumps, lost);
+  for (const Kept &kept : kept_)
+    checkKept(kept, lost, same);
   if (!force)
     problems = lost;
   for (const Output &output : outputs_) {
@@ -291,6 +317,7 @@ Status Files::check(bool force, bool isForced) const {
       problems.push_back(output.who + ": expected a file but got '-' (a file "
                                       "of this name is './-')");
   }
+  problems.insert(problems.end(), same.begin(), same.end());
   for (size_t i = 0; i < outputs_.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (!outputs_[i].id.empty() && outputs_[i].id == outputs_[j].id)

@@ -43,6 +43,10 @@ public:
                       const std::vector<std::string> &texts);
 
   void writes(OutputPath output);
+  /// Beside its output `path` (empty: none), `who` replaces and removes files
+  /// called as its kept checkpoints are (Kept.h), but none that is read by
+  /// `goesOnWith`.
+  void keeps(std::string who, const std::string &path, std::string goesOnWith);
   /// NAME=@FILE arguments: arrays, each in a file or in an archive. With a
   /// member an array is added to its archive, else the archive is replaced.
   void writesArguments(const std::string &option,
@@ -82,10 +86,16 @@ private:
     std::string who, folder;
   };
   void checkDumps(const Dumps &dumps, std::vector<std::string> &lost) const;
+  struct Kept {
+    std::string who, path, goesOnWith;
+  };
+  void checkKept(const Kept &kept, std::vector<std::string> &lost,
+                 std::vector<std::string> &problems) const;
 
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<Dumps> dumps_;
+  std::vector<Kept> kept_;
   std::vector<std::string> folders_;
 };
 

@@ -1,7 +1,9 @@
 //===- Kept.cpp - earlier checkpoints of a training -----------------------===//
 #include "tools/commands/Kept.h"
 
+#include "runtime/artifact/AtomicFile.h"
 #include "runtime/io/Array.h"
+#include "runtime/io/TensorFiles.h"
 
 #include <algorithm>
 #include <charconv>
@@ -29,48 +31,82 @@ bool isOurs(const std::string &path, const std::string &graph, int64_t step) {
          (*metadata)["tandem.total_steps"] == std::to_string(step);
 }
 
+/// The step in `name`, a kept checkpoint's of `path`; neither has a folder
+/// here. "w-007.safetensors" is a name that nothing is kept under.
+std::optional<int64_t> stepIn(std::string_view name, const std::string &path) {
+  auto [stem, suffix] = partsOf(path.substr(path.rfind('/') + 1));
+  std::string prefix = stem + "-";
+  if (name.size() <= prefix.size() + suffix.size() ||
+      !name.starts_with(prefix) || !name.ends_with(suffix))
+    return std::nullopt;
+  std::string_view digits =
+      name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+  int64_t step = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return step >= 0 && std::to_string(step) == digits ? std::optional(step)
+                                                     : std::nullopt;
+}
+
 /// The steps of which files beside `path` have the number in their names.
 std::vector<int64_t> stepsBeside(const std::string &path) {
-  auto [stem, suffix] = partsOf(path);
-  std::string prefix = fs::path(stem).filename().string() + "-";
   fs::path folder = fs::path(path).parent_path();
   std::vector<int64_t> steps;
   std::error_code error;
   for (const auto &entry :
        fs::directory_iterator(folder.empty() ? "." : folder, error)) {
-    std::string name = entry.path().filename().string();
-    if (name.size() <= prefix.size() + suffix.size() ||
-        !name.starts_with(prefix) || !name.ends_with(suffix))
-      continue;
-    const char *begin = name.data() + prefix.size();
-    const char *end = name.data() + name.size() - suffix.size();
-    int64_t step = 0;
-    auto [stop, problem] = std::from_chars(begin, end, step);
-    if (problem == std::errc() && stop == end && step >= 0)
-      steps.push_back(step);
+    if (auto step = stepIn(entry.path().filename().string(), path))
+      steps.push_back(*step);
   }
   return steps;
 }
 
 } // namespace
 
+std::optional<int64_t> keptStep(const std::string &path,
+                                const std::string &file) {
+  // The folder without links; one that is not there has no files to lose.
+  auto folderOf = [](const std::string &name) {
+    fs::path folder = fs::path(name).parent_path();
+    std::error_code error;
+    return fs::canonical(folder.empty() ? "." : folder, error);
+  };
+  fs::path folder = folderOf(path);
+  std::string name = file;
+  constexpr int mostLinks = 40; // as the kernel's own limit
+  for (int links = 0; links <= mostLinks && !name.empty(); ++links) {
+    if (auto step = stepIn(fs::path(name).filename().string(), path);
+        step && !folder.empty() && folderOf(name) == folder)
+      return step;
+    std::error_code error;
+    fs::path to = fs::read_symlink(name, error);
+    if (error)
+      break;
+    name = (fs::path(name).parent_path() / to).string();
+  }
+  return std::nullopt;
+}
+
 Status keepCheckpoint(const std::string &path, const std::string &graph,
-                      int64_t step, int64_t count) {
+                      int64_t step, int64_t count, const std::string &spared) {
   auto [stem, suffix] = partsOf(path);
   auto nameOf = [&](int64_t number) {
     return stem + "-" + std::to_string(number) + suffix;
   };
   std::string name = nameOf(step);
   std::error_code error;
+  auto sparedStep = keptStep(path, spared);
   if (fs::exists(fs::symlink_status(name, error))) {
     if (!isOurs(name, graph, step))
       return Status::failed("--keep: expected no file " + io::inQuotes(name) +
                             ", or the checkpoint of this step");
+    if (sparedStep == step)
+      return Status::success();
     fs::remove(name, error);
   }
   // The next save puts another file in the place of `path`, so that this one
-  // costs nothing; where a file system has no links, it is copied.
-  if (::link(path.c_str(), name.c_str()) != 0 &&
+  // costs nothing; where a file system has no links, it is copied. A link to
+  // what is a symbolic link would be one to the checkpoint that comes next.
+  if (::link(artifact::followLinks(path).c_str(), name.c_str()) != 0 &&
       !fs::copy_file(path, name, error))
     return Status::failed("--keep: cannot write " + io::inQuotes(name) + ": " +
                           error.message());
@@ -80,7 +116,8 @@ Status keepCheckpoint(const std::string &path, const std::string &graph,
   });
   std::sort(steps.rbegin(), steps.rend());
   for (size_t i = size_t(count); i < steps.size(); ++i)
-    fs::remove(nameOf(steps[i]), error);
+    if (steps[i] != sparedStep)
+      fs::remove(nameOf(steps[i]), error);
   return Status::success();
 }
 

@@ -436,6 +436,8 @@ void TrainOptions::declare(Files &files) const {
                 {io::isIndexName(save) ? FileKind::CheckpointIndex
                                        : FileKind::Checkpoint},
                 "--resume"});
+  if (keep)
+    files.keeps("--keep", save, "--resume");
   files.writes({"--save-best",
                 saveBest,
                 {io::isIndexName(saveBest) ? FileKind::CheckpointIndex

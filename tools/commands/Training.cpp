@@ -372,7 +372,8 @@ Status Trainer::save() {
   if (!options_.keep || !isSaved || !isFirstRank())
     return Status::success();
   return keepCheckpoint(options_.save, origin_.graph,
-                        result_.position.totalSteps, *options_.keep);
+                        result_.position.totalSteps, *options_.keep,
+                        options_.resume);
 }
 
 /// A checkpoint is replaced by a later one, but not by parameters that nobody
