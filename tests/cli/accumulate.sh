@@ -52,7 +52,29 @@ train 0 '2 batches wait for an update' sums --steps=7 --seed=0 --accumulate=5 \
 train 0 '' sums --steps=46 --resume=part.st --accumulate=5 --save=rest.st
 cmp whole.st rest.st || fail 'a resumed training has other bits'
 
+grep -q 'accumulate' <<<"$out" && fail "as it was: $out"
+# Another number of batches is said, and what becomes of those that wait.
+train 0 "'part.st' was trained with --accumulate=5 but got 3; the 2 batches that wait for an update" \
+  sums --steps=2 --resume=part.st --accumulate=3
+train 0 'with --accumulate=5 but got 1; the 2 batches' sums --steps=1 \
+  --resume=part.st
+train 0 '' sums --steps=5 --seed=0 --accumulate=5 --save=even.st
+train 0 'with --accumulate=5 but got 2$' sums --steps=1 --accumulate=2 \
+  --resume=even.st
+train 2 'no sums for the 2 batches that wait .*; --force goes on' plain \
+  --steps=1 --resume=part.st
+train 0 'no sums for the 2 batches that wait' plain --steps=1 \
+  --resume=part.st --force
+# A checkpoint of before does not say.
+sed 's/tandem\.accumulate/tandem.xccumulate/' part.st >before.st
+train 0 '' sums --steps=2 --resume=before.st --accumulate=3 --force
+grep -q 'with --accumulate' <<<"$out" && fail "of before: $out"
+sed 's/"tandem\.accumulate":"5"/"tandem.accumulate":"x"/' part.st >bad.st
+train 2 "'tandem.accumulate': expected an integer" sums --steps=2 \
+  --resume=bad.st --accumulate=3
+
 # A checkpoint without sums goes on with sums of nothing.
 train 0 '' plain --steps=5 --seed=0 --save=plain.st
-train 0 '' sums --steps=5 --resume=plain.st --accumulate=2
+train 0 'with --accumulate=1 but got 2$' sums --steps=5 --resume=plain.st \
+  --accumulate=2
 finish

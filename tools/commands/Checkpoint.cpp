@@ -413,7 +413,11 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   readNumber(from, "tandem.batch", position.batch, mostSteps, problems);
   readNumber(from, "tandem.shuffle", shuffle, INT64_MAX, problems);
   position.shuffle = shuffle != 0;
-  // Of the pass that was begun; neither is in checkpoints of before.
+  // Checkpoints of before have neither this nor what follows.
+  if (from.metadata().contains("tandem.accumulate"))
+    readNumber(from, "tandem.accumulate", position.accumulate, mostSteps,
+               problems);
+  // Of the pass that was begun.
   if (from.metadata().contains("tandem.losses")) {
     readNumber(from, "tandem.losses", position.losses, mostSteps, problems);
     position.lossSum =
@@ -426,6 +430,19 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
                         textOf(from, "tandem.graph"),
                         textOf(from, "tandem.data")};
   return checkpoint;
+}
+
+int64_t Checkpoint::pending() const {
+  double most = 0;
+  // Each parameter counts for itself; those that no step moves never do.
+  for (const auto &[name, entry] : files_.entries()) {
+    if (name.find(".summed:") == name.npos || !entry.shape.empty())
+      continue;
+    if (auto array = files_.read(name))
+      most = std::max(
+          most, io::elementAsDouble(array->dtype, array->bytes.data(), 0));
+  }
+  return most <= double(mostSteps) ? int64_t(most) : 0;
 }
 
 Status Checkpoint::restore(runtime::Model &model,
@@ -523,7 +540,8 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
       {"tandem.seed", std::to_string(position.seed)},
       {"tandem.rows", std::to_string(position.rows)},
       {"tandem.batch", std::to_string(position.batch)},
-      {"tandem.shuffle", position.shuffle ? "1" : "0"}};
+      {"tandem.shuffle", position.shuffle ? "1" : "0"},
+      {"tandem.accumulate", std::to_string(position.accumulate)}};
   if (position.step) {
     metadata["tandem.losses"] = std::to_string(position.losses);
     metadata["tandem.loss_sum"] = numberText(position.lossSum);

@@ -31,6 +31,8 @@ struct Position {
   uint64_t seed = 0;
   int64_t rows = 0, batch = 0;
   bool shuffle = true;
+  /// Batches of an update; 0 after a checkpoint of before, which does not say.
+  int64_t accumulate = 0;
   /// Of the pass that was begun: the sum of the losses of its steps, and how
   /// many these are; fewer than `step` after a checkpoint of before 0.2.0.
   double lossSum = 0;
@@ -87,6 +89,8 @@ public:
 
   const Position &position() const { return position_; }
   const Origin &origin() const { return origin_; }
+  /// Returns how many batches wait for an update in it.
+  int64_t pending() const;
 
   /// Overwrites every parameter and state, the optimizer's too; `notes` says of
   /// what there is none, and that begins anew. Fails, naming

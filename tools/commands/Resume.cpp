@@ -138,6 +138,29 @@ void compareData(const Checkpoint &checkpoint, const ResumeWith &with,
          : differences.note(text);
 }
 
+/// No row is left out or repeated by it, but the updates are other ones. What
+/// waits for an update is in the model's sums, where it has some.
+void compareAccumulation(const Checkpoint &checkpoint, const ResumeWith &with,
+                         Differences &differences) {
+  int64_t there = checkpoint.position().accumulate, here = with.accumulate;
+  int64_t pending = checkpoint.pending();
+  std::string batches = std::to_string(pending) + " batches that wait for an "
+                                                  "update in it";
+  if (pending == 1)
+    batches = "1 batch that waits for an update in it";
+  if (pending > 0 && !with.hasSums)
+    differences.serious("was trained with --accumulate, and the artifact has "
+                        "no sums for the " +
+                            batches,
+                        "; compile with --accumulate");
+  else if (there != 0 && there != here)
+    differences.note(
+        "was trained with --accumulate=" + std::to_string(there) + " but got " +
+        std::to_string(here) +
+        (pending > 0 ? "; the " + batches + " count among those of the next one"
+                     : ""));
+}
+
 } // namespace
 
 Status checkReplaced(const std::string &path, const Origin &origin,
@@ -228,6 +251,7 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
     differences.error("was trained with shuffling");
   compareModels(checkpoint, with, differences);
   compareData(checkpoint, with, differences);
+  compareAccumulation(checkpoint, with, differences);
   if (there.graph.empty() || there.data.empty() || with.origin.graph.empty())
     differences.note("or the artifact does not say which graph and data they "
                      "are of, so that these cannot be compared");

@@ -30,7 +30,9 @@ struct ResumeWith {
   bool hasRest = false;         ///< the rows that fill no batch are a step, too
   std::optional<uint64_t> seed; ///< if it is given
   bool noShuffle = false;
-  bool force = false; ///< differences of model and data are notes
+  int64_t accumulate = 1; ///< batches of an update
+  bool hasSums = false;   ///< batches can wait for an update in the model
+  bool force = false;     ///< differences of model and data are notes
 };
 
 /// Fails with Usage, naming all differences that are errors; adds to `notes`

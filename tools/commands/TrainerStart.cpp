@@ -243,6 +243,8 @@ Status Trainer::resume() {
   if (options_.model.seed)
     with.seed = uint64_t(*options_.model.seed);
   with.noShuffle = options_.noShuffle;
+  with.accumulate = options_.accumulate.value_or(1);
+  with.hasSums = stages_ || model_.manifest().findProgram("accumulate");
   with.force = options_.model.force;
   std::vector<std::string> notes;
   if (Status status = compare(*checkpoint, with, notes); !status)
@@ -412,6 +414,7 @@ Status Trainer::start() {
   Position &position = result_.position;
   position.rows = data_->rows();
   position.batch = batch;
+  position.accumulate = options_.accumulate.value_or(1);
   for (Model &model : models())
     // A stage may have no parameters, and then has no rate.
     if (options_.lr && (!stages_ || model.hasProgram("update")))

@@ -225,13 +225,18 @@ TEST_F(TrainCommand, keepsEverythingInTheCheckpoint) {
   auto metadata = file->metadata();
   EXPECT_GT(std::stod(metadata["tandem.loss_sum"]), 0); // of two steps
   metadata.erase("tandem.loss_sum");
-  std::map<std::string, std::string> wanted = {
-      {"model", "classifier"}, {"losses", "2"},
-      {"epoch", "1"},          {"step", "2"},
-      {"total_steps", "7"},    {"seed", "9"},
-      {"rows", "22"},          {"batch", "4"},
-      {"shuffle", "1"},        {"graph", std::string(64, 'c')},
-      {"data", dataDigests}};
+  std::map<std::string, std::string> wanted = {{"model", "classifier"},
+                                               {"losses", "2"},
+                                               {"epoch", "1"},
+                                               {"step", "2"},
+                                               {"total_steps", "7"},
+                                               {"seed", "9"},
+                                               {"rows", "22"},
+                                               {"batch", "4"},
+                                               {"shuffle", "1"},
+                                               {"accumulate", "1"},
+                                               {"graph", std::string(64, 'c')},
+                                               {"data", dataDigests}};
   EXPECT_EQ(metadata.size(), wanted.size());
   for (const auto &[key, value] : wanted)
     EXPECT_EQ(metadata["tandem." + key], value) << key;
