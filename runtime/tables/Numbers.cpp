@@ -77,6 +77,17 @@ std::shared_ptr<arrow::Array> valuesOf(const List &list, int64_t size,
                               count * size);
 }
 
+/// The type says how long these are: there may be 2^58 of 0 values each, which
+/// take no bytes of a file.
+std::shared_ptr<arrow::Array> valuesOf(const arrow::FixedSizeListArray &list,
+                                       int64_t size, int64_t &bad) {
+  bad = 0;
+  if (list.list_type()->list_size() != size && list.length() > 0)
+    return nullptr;
+  return list.values()->Slice(list.length() ? int64_t(list.value_offset(0)) : 0,
+                              list.length() * size);
+}
+
 std::shared_ptr<arrow::Array> valuesOf(const arrow::Array &array, int64_t size,
                                        int64_t &bad) {
   switch (array.type_id()) {

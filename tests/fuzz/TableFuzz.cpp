@@ -38,7 +38,7 @@ void readColumn(const tables::Reader &reader, const tables::File *file,
     tables::Reason reason = {};
     int64_t rows = reader.rows(file, group);
     require(rows >= 0);
-    if (rows == 0 || rows > 4096)
+    if (rows == 0)
       continue;
     tables::Column found = column;
     if (reader.sizes(file, group, &found, index, &reason)) {
@@ -52,6 +52,9 @@ void readColumn(const tables::Reader &reader, const tables::File *file,
       if (bytes < 0 || bytes > 1 << 16)
         return;
     }
+    // Rows of 0 elements take no bytes, however many there are.
+    if (bytes > 0 && rows > 4096)
+      continue;
     std::vector<std::byte> numbers(size_t(rows * bytes));
     tables::Place place = {index, numbers.data(), bytes, found.sizes};
     if (reader.read(file, group, &place, 1, &reason))

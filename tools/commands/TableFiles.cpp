@@ -226,6 +226,14 @@ Status TableFiles::findSizes() {
                            ": expected at most 2^40 elements in a row, but "
                            "its lists have " +
                            io::shapeText(column.sizes));
+    // Such rows take no bytes: there may be 2^58 of them in a small file.
+    if (*elements == 0 && !groups_.empty() &&
+        groups_.back().first + groups_.back().rows > 0)
+      return Status::usage(io::inQuotes(files_.front().path) + ": column " +
+                           io::inQuotes(column.name) +
+                           ": expected at least one number in a row, but its "
+                           "lists have " +
+                           io::shapeText(column.sizes));
     column.elements = *elements;
   }
   return Status::success();
