@@ -104,6 +104,19 @@ expect 0 '' train large large.npy large-labels.npy --steps=20 --save=npy20.st
 expect 0 '' env TMPDIR=/proc "$bin/tandem-run" train large.tdm --data "x=@$big" --data "labels=@$big" --seed=3 \
   --steps=20 --save=big20.st
 alike npy20.st big20.st || fail 'rows that are not kept train otherwise'
+# In the sandbox, too, they are kept in /tmp unless TMPDIR names a folder; it is said where that cannot be.
+boxed() { # [VARIABLES]: what is said of rows that are kept
+  output=$(env -u TMPDIR "$@" "$bin/tandem-run" train large.tdm --data "x=@$big" --data "labels=@$big" --seed=3 --steps=20 \
+    --sandbox --save=boxed20.st --force 2>&1) || grep -q 'sandbox needs' <<<"$output" || fail "--sandbox, $*: $output"
+  grep -q 'sandbox needs' <<<"$output" || alike npy20.st boxed20.st || fail "--sandbox, $*: rows train otherwise"
+  grep 'are decoded in each pass' <<<"$output"
+}
+boxed && fail "with --sandbox: $output"
+mkdir kept
+boxed TMPDIR="$PWD/kept" && fail "with --sandbox and TMPDIR: $output"
+# All of a folder with the home in it is not the artifact's to write.
+boxed HOME=/tmp >said.txt
+grep -q "decoded rows cannot be kept in '/tmp': Permission denied (TMPDIR names" said.txt || grep -q 'sandbox needs' <<<"$output" || fail "where /tmp is not allowed: $output"
 # Memory is bounded: 64 MiB of groups, and what libraries have.
 (ulimit -d 250000; train large "$big" "$big" --steps=60 --shuffle-buffer=100) >out.txt 2>&1 ||
   fail "with 250 MB: $(cat out.txt)"

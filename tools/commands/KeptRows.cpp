@@ -3,16 +3,22 @@
 
 #include "tools/commands/Print.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace tandem::commands {
 
+std::string keptFolder() {
+  const char *named = std::getenv("TMPDIR");
+  return named && *named ? named : "/tmp";
+}
+
 KeptRows::KeptRows(const std::string &what, int64_t rows, int64_t each)
     : each_(each), has_(size_t(rows)) {
-  const char *named = std::getenv("TMPDIR");
-  std::string folder = named && *named ? named : "/tmp";
+  std::string folder = keptFolder();
   struct statvfs room = {};
   if (::statvfs(folder.c_str(), &room) != 0 ||
       double(room.f_bavail) * double(room.f_frsize) <
@@ -24,8 +30,13 @@ KeptRows::KeptRows(const std::string &what, int64_t rows, int64_t each)
   }
   std::string path = folder + "/tandem-rows-XXXXXX";
   file_ = ::mkstemp(path.data());
-  if (file_ >= 0)
+  if (file_ >= 0) {
     ::unlink(path.c_str());
+    return;
+  }
+  std::string reason = std::strerror(errno);
+  note("decoded " + what + " cannot be kept in '" + folder + "': " + reason +
+       " (TMPDIR names another folder): they are decoded in each pass");
 }
 
 KeptRows::~KeptRows() {

@@ -7,6 +7,7 @@
 #include "runtime/artifact/AtomicFile.h"
 #include "runtime/io/Argument.h"
 #include "runtime/io/TensorIndex.h"
+#include "tools/commands/KeptRows.h"
 #include "tools/commands/Sandbox.h"
 
 #include <cerrno>
@@ -226,11 +227,17 @@ Status restrictFiles(const SandboxPaths &paths) {
       return status;
   std::vector<std::string> folders = paths.outputFolders;
   // Images and tables that do not fit in memory are unpacked there.
-  if (const char *named = std::getenv("TMPDIR"); hasRows && named && *named)
+  const char *named = std::getenv("TMPDIR");
+  bool hasFolder = named && *named;
+  if (hasRows && hasFolder)
     folders.push_back(named);
   for (const std::string &folder : folders)
     if (Status status = allowFolder(rules, folder); !status)
       return status;
+  // Nobody asked for /tmp: where it cannot be allowed, since the home is in it,
+  // a note says later that nothing is kept.
+  if (hasRows && !hasFolder)
+    static_cast<void>(allowFolder(rules, keptFolder()));
   if (::syscall(restrictSelf, rules.fd(), 0) != 0)
     return Status::failed(std::string("--sandbox: cannot restrict files: ") +
                           std::strerror(errno));
