@@ -23,8 +23,9 @@ std::string keptFolder();
 /// Its functions may be called by several threads at once.
 class KeptRows {
 public:
-  /// For `rows` rows of `each` bytes. Where there is no room for all of them, or
-  /// no file can be made, a note says so of `what` ("images"), and none is kept.
+  /// For `rows` rows of `each` bytes. Where there is no room for all of them,
+  /// or no file can be made, a note says so of `what` ("images"), and none is
+  /// kept.
   KeptRows(const std::string &what, int64_t rows, int64_t each);
   KeptRows(const KeptRows &) = delete;
   ~KeptRows();

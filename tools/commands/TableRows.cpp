@@ -1,86 +1,19 @@
 //===- TableRows.cpp - rows of Parquet and Arrow files --------------------===//
 #include "tools/commands/TableRows.h"
 
+#include "tools/commands/GroupCache.h"
 #include "tools/commands/KeptRows.h"
 #include "tools/commands/Ranks.h"
 #include "tools/commands/RowSource.h"
 #include "tools/commands/TableFiles.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <atomic>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <new>
 
 namespace tandem::commands {
 namespace {
-
-/// The groups that were read last, by their numbers.
-class GroupCache {
-public:
-  using Bytes = std::shared_ptr<const std::vector<std::byte>>;
-  using Read = std::function<Result<Bytes>(size_t group)>;
-
-  /// Returns a group that is there, or is there when another thread has read
-  /// it; else reads it.
-  Result<Bytes> get(size_t group, const Read &read) {
-    std::unique_lock lock(mutex_);
-    for (auto at = all_.find(group); at != all_.end(); at = all_.find(group)) {
-      if (at->second.isReady) {
-        at->second.used = ++clock_;
-        return at->second.status ? Result<Bytes>(at->second.bytes)
-                                 : Result<Bytes>(at->second.status);
-      }
-      changed_.wait(lock);
-    }
-    all_[group].used = ++clock_;
-    lock.unlock();
-    Result<Bytes> bytes = read(group);
-    lock.lock();
-    Entry &entry = all_[group];
-    entry.isReady = true;
-    if (bytes) {
-      entry.bytes = *bytes;
-      held_ += int64_t(entry.bytes->size());
-    } else {
-      entry.status = bytes.status();
-    }
-    evict(group);
-    changed_.notify_all();
-    return bytes;
-  }
-
-private:
-  struct Entry {
-    bool isReady = false;
-    Status status; ///< why it cannot be read, which is not tried again
-    Bytes bytes;
-    uint64_t used = 0;
-  };
-
-  /// Lets those go that were not used for the longest time, but for `newest`.
-  void evict(size_t newest) {
-    constexpr int64_t most = int64_t(64) << 20;
-    while (held_ > most) {
-      auto oldest = all_.end();
-      for (auto at = all_.begin(); at != all_.end(); ++at)
-        if (at->first != newest && at->second.bytes &&
-            (oldest == all_.end() || at->second.used < oldest->second.used))
-          oldest = at;
-      if (oldest == all_.end())
-        return;
-      held_ -= int64_t(oldest->second.bytes->size());
-      all_.erase(oldest);
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<size_t, Entry> all_;
-  uint64_t clock_ = 0;
-  int64_t held_ = 0;
-};
 
 class TableRows : public RowSource {
 public:
@@ -92,7 +25,9 @@ public:
     if (kept_.read(row, to))
       return Status::success();
     size_t group = groupOf(row);
-    auto bytes = cache_.get(group, [&](size_t g) { return readGroup(g); });
+    auto bytes =
+        cache_.get(group, files_->groups()[group].rows * files_->rowBytes(),
+                   [&](size_t g) { return readGroup(g); });
     if (!bytes)
       return std::move(bytes).status();
     int64_t at = (row - files_->groups()[group].first) * files_->rowBytes();
@@ -132,7 +67,7 @@ private:
   }
 
   std::shared_ptr<const TableFiles> files_;
-  mutable GroupCache cache_;
+  mutable GroupCache cache_{mostAtOnce};
   mutable std::vector<std::atomic<uint8_t>> wasRead_;
   mutable KeptRows kept_;
 };

@@ -2,9 +2,9 @@
 //
 // An array of at most 64 MiB is read at once. Of a larger one a group of rows
 // is read, and decompressed, when the first of its rows is needed, and stays as
-// long as 64 MiB of groups have room. What is read for the second time, since
-// rows are shuffled, is kept in a file without a name (KeptRows): each group is
-// decoded twice at most.
+// long as 64 MiB of groups have room (GroupCache). What is read for the second
+// time, since rows are shuffled, is kept in a file without a name (KeptRows):
+// each group is decoded twice at most.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_TABLEROWS_H
