@@ -2,12 +2,35 @@
 #include "runtime/tables/Formats.h"
 
 #include <arrow/ipc/api.h>
-#include <limits>
 
 namespace tandem::tables {
 namespace {
 
 using arrow::Status;
+
+/// About how many bits a row takes in the file, before it is compressed.
+double bitsOf(const arrow::DataType &type) {
+  // What a row of any length has is not known.
+  constexpr double someElements = 64, someBytes = 512;
+  switch (type.id()) {
+  case arrow::Type::EXTENSION:
+    return bitsOf(
+        *static_cast<const arrow::ExtensionType &>(type).storage_type());
+  case arrow::Type::FIXED_SIZE_LIST: {
+    const auto &list = static_cast<const arrow::FixedSizeListType &>(type);
+    return list.list_size() * bitsOf(*list.value_type());
+  }
+  case arrow::Type::LIST:
+  case arrow::Type::LARGE_LIST: {
+    const auto &list = static_cast<const arrow::BaseListType &>(type);
+    return 32 + someElements * bitsOf(*list.value_type());
+  }
+  case arrow::Type::DICTIONARY: // it is read with its values
+    return someBytes * 8;
+  default:
+    return type.bit_width() >= 0 ? type.bit_width() : someBytes * 8;
+  }
+}
 
 class Ipc : public Format {
 public:
@@ -19,7 +42,7 @@ public:
     if (schema->num_fields() == 0)
       return Status::Invalid("it has no columns");
     // Arrow says how many rows a batch has where it reads it: of the narrowest
-    // column.
+    // column. (Its CountRows reads all columns, and says but the sum.)
     ARROW_ASSIGN_OR_RAISE(auto narrow, makeReader({narrowest()}));
     for (int i = 0; i < narrow->num_record_batches(); ++i) {
       ARROW_ASSIGN_OR_RAISE(auto batch, narrow->ReadRecordBatch(i));
@@ -54,14 +77,10 @@ private:
 
   int narrowest() const {
     int best = 0;
-    int64_t least = std::numeric_limits<int64_t>::max();
-    for (int i = 0; i < schema->num_fields(); ++i) {
-      const arrow::DataType &type = *schema->field(i)->type();
-      if (arrow::is_primitive(type.id()) && type.bit_width() < least) {
-        least = type.bit_width();
+    for (int i = 1; i < schema->num_fields(); ++i)
+      if (bitsOf(*schema->field(i)->type()) <
+          bitsOf(*schema->field(best)->type()))
         best = i;
-      }
-    }
     return best;
   }
 };

@@ -62,6 +62,8 @@ for name in x c; do
   expect 0 '' train small $name.npy labels.npy --epochs=2 --log=$name.log --save=$name.st
 done
 
+# How many rows there are is read of the smaller column.
+same lists.arrow:x labels.npy
 # Files, types of numbers and of lists; columns by name, number and range.
 for file in all.parquet all.arrow all.feather 'part-{0,1}.parquet' 'part-{0..1}.parquet'; do
   same "$file" "$file"
@@ -145,6 +147,7 @@ refused 2 "part-0.parquet': column 'flag': expected one, as in 'all.parquet', bu
 refused 2 'expected f32 \[N, 4\] but got f32 \[24, 2\]' all.parquet:c0,c0
 refused 2 "expected 24 rows, as 'x' has, but got 10" all.parquet part-0.parquet
 refused 2 'expected at least one row' empty.parquet empty.parquet
+refused 2 "lists.arrow': " lists.arrow:wide
 for column in x x,y; do # 2^58 rows of nothing: for years in a loop
   expect 2 "void.arrow': column 'x': expected at least one number in a row, but its lists have \[0\]" timeout 60 \
     "$bin/tandem-run" train small.tdm --data "x=@void.arrow:$column" --data labels=@labels.npy --seed=3 --steps=1
