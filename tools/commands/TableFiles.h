@@ -54,7 +54,8 @@ public:
 
   /// Returns "'F.parquet': row N", counted from 0 in its file.
   std::string nameOf(const TableGroup &group, int64_t row) const;
-  /// Returns a sum of the columns' names and of what stands at the files' ends.
+  /// Returns a sum of the columns' names, of what stands at the files' ends,
+  /// and of pieces of them.
   uint32_t digest() const { return digest_; }
 
 private:
