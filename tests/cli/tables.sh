@@ -101,6 +101,22 @@ expect 0 '' train large "$big" "$big" --epochs=2 --resume=part.st --save=part.st
 cmp part.st big.st || fail 'what was resumed has other bits'
 expect 0 "was trained on other data: the rows of 'labels', 'x' differ" train large 'large-{1,0}.parquet' 'large-{1,0}.parquet' \
   --steps=1 --resume=part.st --save=no.st
+# Other numbers in a file of Arrow of equal size, whose end says nothing of them. Its batch is larger than 64 MiB.
+python3 - "$f/frame" <<'DATA'
+import sys
+frame, numbers = open(sys.argv[1], "rb").read(), bytes(2112 * 4096 * 8)
+open("still.arrow", "wb").write(frame.replace(b"NUMBERS", numbers))
+DATA
+expect 0 '' train large still.arrow:x large-labels.npy --steps=5 --save=still.st
+expect 0 '' train large still.arrow:x large-labels.npy --steps=6 --resume=still.st --save=still.st
+[[ $out != *'other data'* ]] || fail "equal rows are said to differ: $out"
+python3 - <<'DATA'
+with open("still.arrow", "r+b") as file:
+    file.seek(30 << 20)
+    file.write(bytes([1]) * (4 << 20))
+DATA
+expect 0 "was trained on other data: the rows of 'x' differ" train large still.arrow:x large-labels.npy --steps=7 \
+  --resume=still.st --save=no.st --force
 # Where nothing is kept, of groups that are read again: the same bits.
 expect 0 '' train large large.npy large-labels.npy --steps=20 --save=npy20.st
 expect 0 '' env TMPDIR=/proc "$bin/tandem-run" train large.tdm --data "x=@$big" --data "labels=@$big" --seed=3 \
