@@ -32,6 +32,7 @@ public:
   void release(void *data, runtime::Stream stream,
                std::span<const runtime::Stream> others) override;
   Status limitMemory(int64_t bytes) override;
+  int64_t memoryLimit() const override { return memory->limitSet(); }
   Result<void *> allocatePinned(int64_t bytes) override;
   void releasePinned(void *data) override;
   Status registerHost(void *data, int64_t bytes) override;

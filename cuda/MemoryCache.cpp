@@ -260,6 +260,11 @@ void MemoryCache::setLimit(int64_t bytes) {
     giveBackAll();
 }
 
+int64_t MemoryCache::limitSet() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return limit;
+}
+
 Status MemoryCache::beyondLimit(int64_t bytes) const {
   std::string captured =
       keptBytes ? ", " + std::to_string(keptBytes) + " more belong to graphs"

@@ -52,6 +52,7 @@ public:
   /// Sets how many bytes may be used and kept together; 0: what the device has.
   /// What is in use stays.
   void setLimit(int64_t bytes);
+  int64_t limitSet() const;
 
   struct Usage {
     int64_t used = 0, kept = 0; ///< bytes given out; bytes kept for later

@@ -125,6 +125,8 @@ public:
   /// Sets how many bytes `allocate` may have given out, and kept, at any time;
   /// 0 for as many as there are. What is in use stays.
   virtual Status limitMemory(int64_t bytes);
+  /// What was set, or 0.
+  virtual int64_t memoryLimit() const { return 0; }
   /// Allocates host memory that the device can copy from and to directly.
   virtual Result<void *> allocatePinned(int64_t bytes) = 0;
   virtual void releasePinned(void *data) = 0;

@@ -47,18 +47,58 @@ Status grow(std::shared_ptr<Storage> &storage, int64_t bytes,
 
 } // namespace
 
+namespace {
+
+/// Sets a device's limit of memory, and what it was again if a load fails.
+class Limit {
+public:
+  Limit() = default;
+  Limit(const Limit &) = delete;
+  Limit &operator=(const Limit &) = delete;
+  ~Limit() {
+    // Another load may have set its own meanwhile.
+    if (backend && backend->memoryLimit() == bytes)
+      (void)backend->limitMemory(before).ok();
+  }
+
+  Status set(Backend &device, int64_t limit) {
+    int64_t old = device.memoryLimit();
+    Status status = device.limitMemory(limit);
+    if (status) {
+      backend = &device;
+      bytes = limit;
+      before = old;
+    }
+    return status;
+  }
+  void keep() { backend = nullptr; }
+
+private:
+  Backend *backend = nullptr;
+  int64_t bytes = 0, before = 0;
+};
+
+} // namespace
+
 Result<std::shared_ptr<ModelCore>>
 ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
   if (options.threads < 0 || options.threads > maxThreads)
     return Status::usage("expected 0 to " + std::to_string(maxThreads) +
                          " threads but got " + std::to_string(options.threads));
+  Limit limit; // ends behind what was allocated
   std::shared_ptr<ModelCore> core(new ModelCore(std::move(reader)));
   core->useGraphs = options.useGraphs;
   if (!core->manifest().mesh.empty())
     core->wholeValues =
         std::make_unique<artifact::Manifest>(wholeManifest(core->manifest()));
   core->seed = options.seed;
-  if (Status status = core->chooseTarget(options); !status)
+  if (Status status = core->findDevice(options); !status)
+    return status;
+  Backend &backend = core->place.backend();
+  if (options.memoryLimit)
+    if (Status status = limit.set(backend, options.memoryLimit); !status)
+      return status;
+  if (Status status = backend.choose(core->reader, options.cpuVariant); !status)
     return status;
   if (Status status = core->loadCode(options); !status)
     return status;
@@ -88,6 +128,7 @@ ModelCore::create(artifact::ArtifactReader reader, const Options &options) {
           currentStream(core->place.device()));
       !status)
     return status;
+  limit.keep();
   return core;
 }
 
@@ -106,8 +147,8 @@ Status ModelCore::checkRanks() const {
                        ": expected a communicator of as many");
 }
 
-/// Finds the device, and the artifact's code for it.
-Status ModelCore::chooseTarget(const Options &options) {
+/// Finds the device, for which the artifact has code.
+Status ModelCore::findDevice(const Options &options) {
   Device device;
   if (options.device)
     device = *options.device;
@@ -127,11 +168,7 @@ Status ModelCore::chooseTarget(const Options &options) {
   if (!found)
     return std::move(found).status();
   place = *found;
-  if (options.memoryLimit)
-    if (Status status = place.backend().limitMemory(options.memoryLimit);
-        !status)
-      return status;
-  return place.backend().choose(reader, options.cpuVariant);
+  return Status::success();
 }
 
 Status ModelCore::loadCode(const Options &options) {

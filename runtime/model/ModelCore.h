@@ -138,7 +138,7 @@ private:
   explicit ModelCore(artifact::ArtifactReader reader)
       : reader(std::move(reader)) {}
   bool canBeWrittenUnseen(const Program &program) const;
-  Status chooseTarget(const Options &options);
+  Status findDevice(const Options &options);
   Status loadCode(const Options &options);
   Result<std::vector<Tensor>> allocateVariables() const;
   Status createVariables();
