@@ -188,6 +188,11 @@ CudaDevice::MemoryKind CudaDevice::kindOf(const void *pointer) const {
   return type == CU_MEMORYTYPE_HOST ? MemoryKind::Pinned : MemoryKind::Pageable;
 }
 
+bool CudaDevice::isPinned(const void *data) const {
+  Context::Scope scope(*context);
+  return kindOf(data) == MemoryKind::Pinned;
+}
+
 bool CudaDevice::owns(const void *pointer) const {
   if (memory->owns(pointer))
     return true;

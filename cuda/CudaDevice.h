@@ -37,6 +37,7 @@ public:
   void releasePinned(void *data) override;
   Status registerHost(void *data, int64_t bytes) override;
   void unregisterHost(void *data) override;
+  bool isPinned(const void *data) const override;
   void usePinned(const void *data, int64_t bytes, bool isWrite) override;
 
   Status copy(void *to, const void *from, int64_t bytes,

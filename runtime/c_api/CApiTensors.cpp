@@ -357,7 +357,13 @@ tdm_status tdm_tensor_write(tdm_tensor *tensor, const void *data,
     }
     auto memory =
         Tensor::wrap(const_cast<void *>(data), to.dtype(), to.shape());
-    return memory ? to.copyFrom(*memory) : memory.status();
+    if (!memory)
+      return std::move(memory).status();
+    if (Status status = to.copyFrom(*memory); !status || !bytes)
+      return status;
+    // It may lie in memory that is registered.
+    return to.storage()->backend()->finishCopies(data,
+                                                 currentStream(to.device()));
   });
 }
 

@@ -142,6 +142,16 @@ public:
     (void)data, (void)bytes, (void)isWrite;
   }
 
+  /// True if copies from and to this host memory may run after `copy`.
+  virtual bool isPinned(const void *data) const {
+    (void)data;
+    return false;
+  }
+  /// Returns when copies from or to this host memory that `stream` was given
+  /// have run; what is not pinned was done with at once.
+  Status finishCopies(const void *data, Stream stream) {
+    return isPinned(data) ? synchronize(stream) : Status::success();
+  }
   /// Copies bytes between the device's and the host's memory; both may overlap
   /// on this device. Host memory that is not pinned
   /// was read, or is written, on return.

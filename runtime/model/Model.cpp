@@ -235,6 +235,12 @@ Status Model::set(std::string_view name, const Tensor &tensor) {
       return status;
     if (Status status = variable.tensor.copyFrom(tensor); !status)
       return std::move(status).in("'" + variable.value->name + "'");
+    // The caller may overwrite its tensor, which may be registered memory.
+    if (tensor.device().isHost() && tensor.elements())
+      if (Status status = variable.tensor.storage()->backend()->finishCopies(
+              tensor.data(), currentStream(variable.tensor.device()));
+          !status)
+        return std::move(status).in("'" + variable.value->name + "'");
     variable.isSet = true;
     return Status::success();
   });

@@ -149,9 +149,15 @@ Status Tensor::copyAcross(const Tensor &source) {
   }
   useOn(stream);
   source.useOn(otherStream);
-  // The device copies from the host and to it, in the order of its stream.
-  if (device().isHost())
-    return other->copy(bytesAt(), source.bytesAt(), bytes(), otherStream);
+  // The device copies from the host and to it, in the order of its stream. Who
+  // reads memory of the host knows no stream: there it has arrived on return.
+  if (device().isHost()) {
+    if (Status status =
+            other->copy(bytesAt(), source.bytesAt(), bytes(), otherStream);
+        !status)
+      return status;
+    return other->finishCopies(bytesAt(), otherStream);
+  }
   if (source.device().isHost())
     return own->copy(bytesAt(), source.bytesAt(), bytes(), stream);
   if (device().kind == source.device().kind)

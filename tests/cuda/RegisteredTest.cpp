@@ -83,6 +83,47 @@ TEST_F(Registered, MemoryIsCopiedFromWhereItIs) {
   tdm_tensor_free(copy);
 }
 
+// Who reads or writes by a pointer, or sets a parameter, may use the memory at
+// once, also where the device itself copies from there and to there.
+TEST_F(Registered, ReadsAndWritesAreDoneOnReturn) {
+  tandemEmulatorSetPolicy("lazy");
+  Values host(64), got(64);
+  const Values first = numbers(64), second(64, 200);
+  const size_t bytes = 64 * sizeof(float);
+  int64_t count = 64;
+  tdm_tensor *tensor = registered(host.data(), count), *there = nullptr;
+  ASSERT_EQ(tdm_tensor_zeros_on("cuda", TDM_F32, 1, &count, &there), TDM_OK);
+  ASSERT_EQ(tdm_tensor_write(there, first.data(), bytes), TDM_OK);
+  ASSERT_EQ(tdm_tensor_read(there, host.data(), bytes), TDM_OK);
+  EXPECT_EQ(host, first);
+  ASSERT_EQ(tdm_tensor_write(there, host.data(), bytes), TDM_OK);
+  host = second;
+  ASSERT_EQ(tdm_tensor_read(there, got.data(), bytes), TDM_OK);
+  EXPECT_EQ(got, first);
+  // Into the tensor.
+  ASSERT_TRUE(tensor->tensor.copyFrom(there->tensor).ok());
+  EXPECT_EQ(host, first);
+  tdm_tensor_free(there);
+  tdm_tensor_free(tensor);
+
+  tdm_model model{modelFor(regression())};
+  runtime::Tensor w = *model.model.get("w");
+  Values value(static_cast<size_t>(w.elements()), 3);
+  tdm_tensor *flat = registered(value.data(), w.elements()), *set = nullptr;
+  std::vector<int64_t> steps(w.shape().size(), 1);
+  for (size_t i = steps.size(); i-- > 1;)
+    steps[i - 1] = steps[i] * w.shape()[i];
+  ASSERT_EQ(
+      tdm_tensor_view(flat, w.rank(), w.shape().data(), steps.data(), 0, &set),
+      TDM_OK);
+  ASSERT_EQ(tdm_set(&model, "w", set), TDM_OK) << tdm_last_error();
+  value.assign(value.size(), 5);
+  EXPECT_EQ(valuesOf(*model.model.get("w")->onHost()), Values(value.size(), 3));
+  tdm_tensor_free(flat);
+  tdm_tensor_free(set);
+  EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+}
+
 TEST_F(Registered, WhatCannotBeIsAnError) {
   Values x = numbers(64);
   int64_t count = 64, part = 16;
