@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/BuiltinKernels.h"
 #include "cuda/CudaDevice.h"
+#include "cuda/RegisteredMemory.h"
 #include "cuda/StridedLoop.h"
 #include "runtime/tensor/Half.h"
 
@@ -73,11 +74,17 @@ Status CudaDevice::copy(void *to, const void *from, int64_t bytes,
       address(to) < address(from) + static_cast<uint64_t>(bytes) &&
       address(from) < address(to) + static_cast<uint64_t>(bytes))
     return copyOverlapping(to, from, bytes, stream);
-  if (toKind != MemoryKind::Pageable && fromKind != MemoryKind::Pageable)
-    return context->check(
+  if (toKind != MemoryKind::Pageable && fromKind != MemoryKind::Pageable) {
+    Status status = context->check(
         context->call().memcpyAsync(address(to), address(from),
                                     static_cast<size_t>(bytes), cu(stream)),
         "cuMemcpyAsync");
+    if (status && toKind == MemoryKind::Pinned)
+      status = noteCopy(*context, *events, to, cu(stream));
+    if (status && fromKind == MemoryKind::Pinned)
+      status = noteCopy(*context, *events, from, cu(stream));
+    return status;
+  }
   if (context->isCapturing(cu(stream)))
     return forbid("to copy host memory that is not pinned", cu(stream));
   if (toKind == MemoryKind::Device)

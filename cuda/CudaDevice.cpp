@@ -8,6 +8,7 @@
 #include "cuda/BuiltinKernels.h"
 #include "cuda/CudaCode.h"
 #include "cuda/Module.h"
+#include "cuda/RegisteredMemory.h"
 
 #include <cstdio>
 
@@ -51,6 +52,8 @@ CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device,
 }
 
 CudaDevice::~CudaDevice() {
+  if (context)
+    forgetCopies(*context);
   if (!builtins)
     return;
   Context::Scope scope(*context);
@@ -157,17 +160,18 @@ Status CudaDevice::registerHost(void *data, int64_t bytes) {
       !call.memHostRegister(data, size,
                             CU_MEMHOSTREGISTER_PORTABLE |
                                 CU_MEMHOSTREGISTER_READ_ONLY))
-    return Status::success();
+    result = CUDA_SUCCESS;
+  if (!result)
+    addRegistered(context->driver(), data, bytes);
   return context->check(result, "cuMemHostRegister")
       .in("device '" + toString(device()) + "': cannot register " +
           std::to_string(bytes) + " bytes of host memory");
 }
 
 void CudaDevice::unregisterHost(void *data) {
+  finishRegistered(context->driver(), data); // copies of it may be queued
   Context::Scope scope(*context);
   Context::Relaxed relaxed(*context);
-  // Copies of it may be queued; of a lost device none runs.
-  (void)context->check(context->call().ctxSynchronize(), "cuCtxSynchronize");
   context->call().memHostUnregister(data);
 }
 

@@ -134,7 +134,7 @@ public:
   /// without a copy between; read-only memory may be copied from. Memory that
   /// is registered already is refused.
   virtual Status registerHost(void *data, int64_t bytes);
-  /// Waits for the device, and ends that.
+  /// Waits for the copies from and to there of all devices, and ends that.
   virtual void unregisterHost(void *data) { (void)data; }
   /// Says that the host reads or writes pinned memory now: a device that checks
   /// its users finds what the host has not waited for.

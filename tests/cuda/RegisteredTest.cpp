@@ -4,6 +4,7 @@
 // copied without a copy between, and is unregistered on every path.
 //
 //===----------------------------------------------------------------------===//
+#include "cuda/DriverApi.h"
 #include "cuda/emulator/Control.h"
 #include "runtime/c_api/CApi.h"
 #include "tests/cuda/OnEmulator.h"
@@ -15,8 +16,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+namespace tandem::cuda::driver {
+extern "C" { // the emulator's
+#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
+  CUresult symbol parameters;
+#include "cuda/DriverFunctions.def"
+#undef TANDEM_DRIVER_FUNCTION
+}
+} // namespace tandem::cuda::driver
+
 using namespace tandem;
 using namespace tandem::test;
+using namespace tandem::cuda::driver;
 
 namespace {
 
@@ -121,6 +132,36 @@ TEST_F(Registered, ReadsAndWritesAreDoneOnReturn) {
   EXPECT_EQ(valuesOf(*model.model.get("w")->onHost()), Values(value.size(), 3));
   tdm_tensor_free(flat);
   tdm_tensor_free(set);
+  EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+}
+
+// Its end waits for the copies that there are, of each device, and for nothing
+// that would disturb a capture.
+TEST_F(Registered, EndsBesideACapture) {
+  tandemEmulatorSetPolicy("lazy");
+  Values x = numbers(64), got(64);
+  const Values first = x;
+  tdm_tensor *tensor = registered(x.data(), 64), *copy = nullptr;
+  ASSERT_EQ(tdm_tensor_copy_to(tensor, "cuda", &copy), TDM_OK);
+  CUcontext context = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxPushCurrent_v2(context), CUDA_SUCCESS);
+  CUstream recorder = nullptr;
+  ASSERT_EQ(cuStreamCreate(&recorder, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamBeginCapture_v2(recorder, CU_STREAM_CAPTURE_MODE_GLOBAL),
+            CUDA_SUCCESS);
+  tdm_tensor_free(tensor);
+  x.assign(64, 8);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(recorder, &graph), CUDA_SUCCESS);
+  EXPECT_EQ(tdm_tensor_read(copy, got.data(), 256), TDM_OK);
+  EXPECT_EQ(got, first);
+  tdm_tensor_free(copy);
+  if (graph)
+    cuGraphDestroy(graph);
+  cuStreamDestroy_v2(recorder);
+  cuCtxPopCurrent_v2(&context);
+  cuDevicePrimaryCtxRelease_v2(0);
   EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
 }
 

@@ -204,6 +204,22 @@ TEST_F(SeveralDevices, ADeviceThatIsNotThere) {
       << model.status().message();
 }
 
+// Memory that one device registered ends behind the copies of another.
+TEST_F(SeveralDevices, RegisteredMemoryWaitsForAllDevices) {
+  Values values(64, 7);
+  const int64_t shape[] = {64};
+  Result<Tensor> given = Tensor::wrapRegistered(
+      first, values.data(), artifact::DType::F32, shape, {});
+  ASSERT_TRUE(given.ok()) << given.status().message();
+  Tensor there;
+  {
+    Tensor last = *std::move(given);
+    there = *last.copyTo(second);
+  }
+  values.assign(64, 8);
+  EXPECT_EQ(valuesOf(*there.onHost()), Values(64, 7));
+}
+
 // A load that is beyond the limit leaves nothing; the next one works.
 TEST_F(SeveralDevices, ALimitOfMemoryOfOneDevice) {
   Backend &backend = **runtime::backendOf(second);
