@@ -155,9 +155,11 @@ public:
     return false;
   }
   int64_t number() const { return line; }
-  /// The first cell of the line, from 0, of which quotes hold a part or are not
-  /// closed.
-  std::optional<size_t> strayQuote() const { return stray; }
+  /// Whether quotes hold a part of cell `c` of the line, or are not closed.
+  bool hasStrayQuote(size_t c) const {
+    return std::find(strays.begin(), strays.end(), c) != strays.end();
+  }
+  bool isOpen() const { return isLeftOpen; }
 
 private:
   /// Where the line ends: not inside of quotes.
@@ -174,9 +176,9 @@ private:
 
   void split(std::string_view text, std::vector<std::string> &cells) {
     cells.assign(1, "");
-    stray.reset();
+    strays.clear();
     bool isQuoted = false, wasQuoted = false;
-    auto noteStray = [&] { stray = stray.value_or(cells.size() - 1); };
+    auto noteStray = [&] { strays.push_back(cells.size() - 1); };
     for (size_t i = 0; i < text.size(); ++i) {
       bool isDoubled = isQuoted && text[i] == '"' && i + 1 < text.size() &&
                        text[i + 1] == '"';
@@ -196,15 +198,15 @@ private:
         cells.back() += text[i];
       }
     }
-    if (isQuoted)
-      noteStray();
+    isLeftOpen = isQuoted;
     for (std::string &cell : cells)
       cell = trimmed(cell);
   }
 
   std::string_view left;
   int64_t line = 0;
-  std::optional<size_t> stray;
+  std::vector<size_t> strays;
+  bool isLeftOpen = false;
 };
 
 } // namespace
@@ -243,9 +245,9 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   std::string large; // where the first one is that f64 does not hold
   for (; hasRow; hasRow = lines.next(cells)) {
     auto at = "line " + std::to_string(lines.number());
-    if (auto stray = lines.strayQuote())
-      return Status::usage(at + ", column " + std::to_string(*stray + 1) +
-                           ": expected quotes around a whole cell");
+    if (lines.isOpen())
+      return Status::usage(at + ": expected the quotes of column " +
+                           std::to_string(cells.size()) + " to be closed");
     if (cells.size() != width)
       return Status::usage(at + ": expected " + std::to_string(width) +
                            " columns, as line 1 has, but got " +
@@ -253,6 +255,9 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
     for (size_t c : choice.chosen) {
       std::string cell = at + ", column " + std::to_string(c + 1) +
                          (names.empty() ? "" : " (" + inQuotes(names[c]) + ")");
+      // What is read as a number: in other columns quotes are text.
+      if (lines.hasStrayQuote(c))
+        return Status::usage(cell + ": expected quotes around a whole cell");
       auto number = numberOf(cells[c]);
       auto integer = integerOf(cells[c]);
       if (!number || (isDigits(cells[c]) && !integer))

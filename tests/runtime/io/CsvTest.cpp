@@ -55,11 +55,12 @@ TEST(Csv, saysLineAndColumn) {
             "got both in 'a,-b'");
   // 12, as text behind a quote was added to what it held.
   EXPECT_EQ(problem("a,b\n1,\"1\"2\n"),
-            "line 2, column 2: expected quotes around a whole cell");
-  for (std::string_view text :
-       {"7,2\n1\"2,3\n", "7,2\n\"3,4\n", "7,2\n\"3\"\"\" \"4\",5\n"})
-    EXPECT_EQ(problem(text),
-              "line 2, column 1: expected quotes around a whole cell");
+            "line 2, column 2 ('b'): expected quotes around a whole cell");
+  EXPECT_EQ(problem("7,2\n1\"2\",3\n"),
+            "line 2, column 1: expected quotes around a whole cell");
+  EXPECT_EQ(problem("7,2\n1,\"2\n"),
+            "line 2: expected the quotes of column 2 to be closed");
+  EXPECT_EQ(problem("a,b\n1,say \"hi\" there\n", "a"), "");
   EXPECT_EQ(problem("a,b\n \"1\" ,\"2\"\n"), "");
   // An open quote ends with its line.
   EXPECT_EQ(problem("a,\"b\n1,2\n"), "");
