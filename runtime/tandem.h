@@ -211,7 +211,7 @@ TDM_EXPORT tdm_status tdm_tensor_wrap_on(const char *device, void *data,
                                          tdm_tensor **tensor);
 /* As tdm_tensor_wrap, over memory of the host that is registered with the
  * driver of `device` (pinned) until the last tensor that shares it is freed,
- * which waits for the device; a device copies from there and to there itself.
+ * which waits for copies of it; a device copies from there and to there itself.
  * A copy of it to a device (tdm_tensor_copy_to, tdm_tensor_assign in tdm_train)
  * may read it after the call: until tdm_synchronize, and in tdm_train until the
  * batch two behind is asked for, it must not be written. For data sets in
