@@ -18,8 +18,9 @@ class CudaPeers : public Emulated {
 protected:
   void openTwo(const char *traits) {
     tandemEmulatorSetDevices(2);
-    if (*traits)
+    if (*traits) {
       EXPECT_EQ(tandemEmulatorSetTraits(traits), 0);
+    }
     Result<cuda::Driver> driver = cuda::Driver::open(TANDEM_EMULATOR);
     ASSERT_TRUE(driver.ok()) << driver.status().message();
     auto shared = std::make_shared<const cuda::Driver>(*driver);
