@@ -165,6 +165,11 @@ bool Context::isCapturing(CUstream stream) const {
          (!result && status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
+uint64_t Context::numberOf(CUstream stream) const {
+  unsigned long long number = 0;
+  return call().streamGetId(stream, &number) ? 0 : number;
+}
+
 uint64_t Context::captureOf(CUstream stream) const {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   uint64_t number = 0;

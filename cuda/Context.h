@@ -113,9 +113,15 @@ public:
   /// Makes the device lost for a reason that the driver knows nothing of: work
   /// that is queued on it will end without its results. The first one counts.
   void lose(Status why) const;
+  /// Held while a library's call is recorded on a stream of ours, and while
+  /// anybody waits for the whole device, which ends that.
+  std::mutex &recording() const { return recordingMutex; }
   /// True while `stream` records a graph, or another does and nothing may be
   /// done on this one.
   bool isCapturing(driver::CUstream stream) const;
+  /// Returns the number of `stream`, which never comes again as its handle may
+  /// when it is destroyed; 0 where the driver does not say.
+  uint64_t numberOf(driver::CUstream stream) const;
   /// Returns the number of the capture that `stream` takes part in, or 0.
   uint64_t captureOf(driver::CUstream stream) const;
 
@@ -131,6 +137,7 @@ private:
   size_t totalBytes_ = 0;
   bool hasPools_ = false, waitsForEach_ = false;
   mutable std::atomic<bool> lost{false}, wasGivenUp{false};
+  mutable std::mutex recordingMutex;
   mutable std::mutex mutex; ///< of those below
   mutable std::string cause;
   mutable std::string lastQueued[2]; ///< programs, the last one first

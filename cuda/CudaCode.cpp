@@ -31,6 +31,9 @@ Status CudaCode::run(const ProgramRun &run) {
   bool isCapturing = context.isCapturing(stream);
   if (Status status = find(program, run, stream, isCapturing); !status)
     return status;
+  if (std::ranges::find(usedStreams, stream) == usedStreams.end())
+    usedStreams.push_back(stream);
+  wasCaptured |= isCapturing;
   Plan &plan = *program.entries.front().plan;
   std::shared_ptr<Profile> profile =
       isCapturing ? nullptr : device.profile.get();

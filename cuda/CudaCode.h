@@ -66,6 +66,7 @@ private:
   Status loadKernels();
   Status loadConstants();
   Status needRecorder();
+  bool finishRuns();
   Status prepareCalls();
   Status reserveMemory();
   /// What ranks do together goes over `communicators`; made at first.
@@ -102,9 +103,12 @@ private:
   std::mutex mutex; ///< of all below: one run at a time
   std::vector<Program> programs;
   std::vector<driver::CUstream> streams; ///< of the run
-  std::vector<void *> given;             ///< the run's buffers with constants
-  std::unique_ptr<RankGroups> ranks;     ///< null before the first collective
-  void *word = nullptr;                  ///< of the device, for `ranks`
+  /// Those of callers. What runs on others, theirs wait for.
+  std::vector<driver::CUstream> usedStreams;
+  bool wasCaptured = false;          ///< by a caller
+  std::vector<void *> given;         ///< the run's buffers with constants
+  std::unique_ptr<RankGroups> ranks; ///< null before the first collective
+  void *word = nullptr;              ///< of the device, for `ranks`
   char *constants = nullptr;
   int64_t scratchBytes = 0; ///< the most that a kernel wants
   /// By the caller's stream and the number in the program. Captured runs have

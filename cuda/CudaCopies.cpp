@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/BuiltinKernels.h"
 #include "cuda/CudaDevice.h"
+#include "cuda/Handles.h"
 #include "cuda/RegisteredMemory.h"
 #include "cuda/StridedLoop.h"
 #include "runtime/tensor/Half.h"
@@ -21,12 +22,6 @@ using artifact::DType;
 using runtime::Stream;
 
 namespace {
-
-CUstream cu(Stream stream) { return static_cast<CUstream>(stream); }
-
-CUdeviceptr address(const void *data) {
-  return reinterpret_cast<CUdeviceptr>(data);
-}
 
 uint64_t bitsOf(DType dtype, double value) {
   switch (dtype) {

@@ -7,6 +7,7 @@
 
 #include "cuda/BuiltinKernels.h"
 #include "cuda/CudaCode.h"
+#include "cuda/Handles.h"
 #include "cuda/Module.h"
 #include "cuda/RegisteredMemory.h"
 
@@ -17,12 +18,6 @@ namespace tandem::cuda {
 using namespace driver;
 using runtime::Fence;
 using runtime::Stream;
-
-namespace {
-
-CUstream cu(Stream stream) { return static_cast<CUstream>(stream); }
-
-} // namespace
 
 Result<std::shared_ptr<runtime::Backend>>
 CudaDevice::open(std::shared_ptr<const Driver> driver, runtime::Device device,
@@ -119,8 +114,7 @@ Status CudaDevice::limitMemory(int64_t bytes) {
   Context::Scope scope(*context);
   if (Status status = scope.status(); !status)
     return status;
-  memory->setLimit(bytes);
-  return Status::success();
+  return memory->setLimit(bytes).in("device '" + toString(device()) + "'");
 }
 
 Result<void *> CudaDevice::allocatePinned(int64_t bytes) {
@@ -141,6 +135,7 @@ Result<void *> CudaDevice::allocatePinned(int64_t bytes) {
 
 void CudaDevice::releasePinned(void *data) {
   Context::Scope scope(*context);
+  Context::Relaxed relaxed(*context);
   context->call().memFreeHost(data);
 }
 

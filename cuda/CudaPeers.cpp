@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/CudaDevice.h"
+#include "cuda/Handles.h"
 
 #include <algorithm>
 
@@ -18,12 +19,6 @@ using runtime::Backend;
 using runtime::Stream;
 
 namespace {
-
-CUstream cu(Stream stream) { return static_cast<CUstream>(stream); }
-
-CUdeviceptr address(const void *data) {
-  return reinterpret_cast<CUdeviceptr>(data);
-}
 
 bool isRefusal(CUresult result) {
   return result == CUDA_ERROR_NOT_SUPPORTED ||

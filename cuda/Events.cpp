@@ -78,6 +78,16 @@ Status EventPool::wait(CUstream waiter, CUstream producer) {
   return context.check(result, "cuStreamWaitEvent");
 }
 
+Status EventPool::await(CUstream stream) {
+  Result<CUevent> event = record(stream);
+  if (!event)
+    return std::move(event).status();
+  Context::Relaxed relaxed(context);
+  CUresult result = context.call().eventSynchronize(*event);
+  give(*event);
+  return context.check(result, "cuEventSynchronize");
+}
+
 SideStreams::~SideStreams() {
   Context::Scope scope(context);
   for (CUstream stream : streams)

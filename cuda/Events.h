@@ -29,6 +29,9 @@ public:
   Result<driver::CUevent> record(driver::CUstream stream);
   /// Makes `waiter` wait for all work of `producer` so far.
   Status wait(driver::CUstream waiter, driver::CUstream producer);
+  /// Returns when all work of `stream` so far is done, which disturbs nobody's
+  /// capture.
+  Status await(driver::CUstream stream);
 
 private:
   Result<driver::CUevent> make();

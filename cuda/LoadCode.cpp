@@ -155,8 +155,9 @@ CudaCode::load(DeviceParts device, const ArtifactReader &reader,
 CudaCode::~CudaCode() {
   Context::Scope scope(context);
   programs.clear();
-  // Nothing may run that uses what is given back.
-  context.call().ctxSynchronize();
+  Context::Relaxed relaxed(context); // what ends here is in nobody's capture
+  if (!finishRuns())
+    return; // what may be in use stays
   ranks.reset();
   if (word)
     device.memory.release(word, home, {});
@@ -169,6 +170,24 @@ CudaCode::~CudaCode() {
     device.memory.release(constants, home, {});
   for (CUmodule module : modules)
     context.call().moduleUnload(module);
+}
+
+/// Waits for all runs; false where that cannot be. Events say when they end: to
+/// wait for the whole device would end the captures of others. Only a graph
+/// that a caller has captured runs nobody knows where.
+bool CudaCode::finishRuns() {
+  bool areDone = true;
+  if (wasCaptured) {
+    std::lock_guard<std::mutex> lock(context.recording());
+    areDone =
+        context.check(context.call().ctxSynchronize(), "cuCtxSynchronize").ok();
+  } else {
+    // Where a stream records, it is something else, and behind runs of this.
+    for (CUstream stream : usedStreams)
+      areDone &=
+          !context.isCapturing(stream) && device.events.await(stream).ok();
+  }
+  return areDone || context.isLost();
 }
 
 Status CudaCode::loadModules() {

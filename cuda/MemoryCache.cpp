@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <utility>
 
 namespace tandem::cuda {
 
@@ -58,7 +60,16 @@ Status MemoryCache::shareWith(CUdevice device) {
 
 MemoryCache::~MemoryCache() {
   Context::Scope scope(context);
-  giveBackAll();
+  // The device ends, and with it whatever others still do there.
+  bool isDone =
+      context.check(context.call().ctxSynchronize(), "cuCtxSynchronize").ok();
+  for (auto &[stream, its] : kept) {
+    for (Block &block : its.blocks)
+      if (isDone)
+        giveBack(block);
+    if (its.done)
+      events.give(its.done);
+  }
   for (Block &block : retired)
     giveBack(block);
   for (auto &[capture, blocks] : captured)
@@ -71,9 +82,7 @@ MemoryCache::~MemoryCache() {
 Result<void *> MemoryCache::allocate(int64_t bytes, CUstream stream) {
   int64_t wanted = rounded(bytes);
   std::lock_guard<std::mutex> lock(mutex);
-  void *data = nullptr;
-  if (auto it = kept.find(stream); it != kept.end())
-    data = takeFree(it->second, wanted, Users::Done, stream);
+  void *data = takeFree(keptOf(stream)->blocks, wanted, Users::Done, stream);
   if (!data) {
     Result<void *> made = fromDriver(wanted, stream);
     if (!made)
@@ -90,8 +99,9 @@ void *MemoryCache::allocateCaptured(int64_t bytes, CUstream stream) {
   Blocks &mine = captured[{capture, stream}];
   if (void *data = takeFree(mine, wanted, Users::None, stream, capture))
     return data;
-  if (auto it = kept.find(stream); it != kept.end())
-    if (void *data = takeFree(it->second, wanted, Users::Done, stream, capture))
+  if (Kept *its = keptOf(stream, /*isCapturing=*/true))
+    if (void *data =
+            takeFree(its->blocks, wanted, Users::Done, stream, capture))
       return data;
   return takeFree(mine, wanted, Users::Awaited, stream, capture);
 }
@@ -127,15 +137,81 @@ void *MemoryCache::takeFree(Blocks &blocks, int64_t bytes, Users users,
   return data;
 }
 
+/// What `stream` keeps. Where its handle was another stream's, that one's
+/// blocks are this one's behind that one's work; null if a capture would have
+/// to wait for it.
+MemoryCache::Kept *MemoryCache::keptOf(CUstream stream, bool isCapturing) {
+  Kept &its = kept[stream];
+  uint64_t number = context.numberOf(stream);
+  if (its.number == number)
+    return &its;
+  if (!its.blocks.empty() && !(its.isRecorded && isDone(its.done))) {
+    if (isCapturing)
+      return nullptr;
+    if (!its.isRecorded ||
+        !context.check(context.call().streamWaitEvent(stream, its.done, 0),
+                       "cuStreamWaitEvent"))
+      std::ranges::move(std::exchange(its.blocks, {}),
+                        std::back_inserter(retired));
+  }
+  its.number = number;
+  return &its;
+}
+
+/// Moves the event behind all that uses the stream's blocks. A default stream
+/// records nothing while a stream that it would wait for captures: the next
+/// time does.
+void MemoryCache::record(Kept &its, CUstream stream) {
+  its.isRecorded = false;
+  if (context.isCapturing(stream))
+    return;
+  if (!its.done) {
+    Result<CUevent> event = events.take();
+    if (!event)
+      return;
+    its.done = *event;
+  }
+  its.isRecorded =
+      context
+          .check(context.call().eventRecord(its.done, stream), "cuEventRecord")
+          .ok();
+}
+
+bool MemoryCache::isDone(CUevent event) {
+  Result<bool> done = isFree(event, Users::Done);
+  return done && *done;
+}
+
 bool MemoryCache::isDone(Block &block) {
+  Result<bool> done = isFree(block, Users::Done);
+  return done && *done;
+}
+
+/// Whether the work before the event is done; waits for it if it is awaited.
+Result<bool> MemoryCache::isFree(CUevent event, Users users) {
   Context::Relaxed relaxed(context);
+  if (users == Users::Awaited) {
+    if (Status status = context.check(context.call().eventSynchronize(event),
+                                      "cuEventSynchronize");
+        !status)
+      return status;
+    return true;
+  }
+  CUresult result = context.call().eventQuery(event);
+  if (result == CUDA_ERROR_NOT_READY)
+    return false;
+  if (Status status = context.check(result, "cuEventQuery"); !status)
+    return status;
+  return true;
+}
+
+/// The same of the block's users on other streams, each of which is forgotten
+/// when it is done.
+Result<bool> MemoryCache::isFree(Block &block, Users users) {
   while (!block.users.empty()) {
-    CUresult result = context.call().eventQuery(block.users.back());
-    if (result != CUDA_ERROR_NOT_READY &&
-        !context.check(result, "cuEventQuery"))
-      return false;
-    if (result)
-      return false;
+    Result<bool> free = isFree(block.users.back(), users);
+    if (!free || !*free)
+      return free;
     events.give(block.users.back());
     block.users.pop_back();
   }
@@ -160,15 +236,20 @@ Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
   };
   CUresult result =
       isBeyondLimit() ? CUDA_ERROR_OUT_OF_MEMORY : ask(data, bytes, stream);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    if (auto it = kept.find(stream); it != kept.end())
-      if (void *waited = takeFree(it->second, bytes, Users::Awaited, stream))
-        return waited;
-    giveBackAll();
-    if (isBeyondLimit())
-      return beyondLimit(bytes);
-    result = ask(data, bytes, stream);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    if (void *waited =
+            takeFree(keptOf(stream)->blocks, bytes, Users::Awaited, stream))
+      return waited;
+  for (Users users : {Users::Done, Users::Awaited}) {
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+      break;
+    if (Status status = giveBackKept(users); !status)
+      return status;
+    if (!isBeyondLimit())
+      result = ask(data, bytes, stream);
   }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && isBeyondLimit())
+    return beyondLimit(bytes);
   if (Status status = context.check(result, name); !status)
     return result == CUDA_ERROR_OUT_OF_MEMORY ? outOfMemory(bytes, status)
                                               : status;
@@ -177,19 +258,33 @@ Result<void *> MemoryCache::fromDriver(int64_t bytes, CUstream stream) {
   return data;
 }
 
-/// Gives what is kept back to the driver, when everything that the device has
-/// to do is done: then the driver can use it for any stream.
-void MemoryCache::giveBackAll() {
+/// Gives what is kept and done with back to the driver, which can use it for
+/// any stream then; if it is awaited, waits for it first.
+Status MemoryCache::giveBackKept(Users users) {
   Context::Relaxed relaxed(context);
-  if (!context.check(context.call().ctxSynchronize(), "cuCtxSynchronize"))
-    return;
-  for (auto &[stream, blocks] : kept) {
-    for (Block &block : blocks)
-      giveBack(block);
-    blocks.clear();
+  Status status;
+  for (auto &[stream, its] : kept) {
+    if (its.blocks.empty() || !its.isRecorded)
+      continue;
+    Result<bool> isBehind = isFree(its.done, users);
+    if (!isBehind)
+      return std::move(isBehind).status();
+    if (!*isBehind)
+      continue;
+    std::erase_if(its.blocks, [&](Block &block) {
+      Result<bool> free = isFree(block, users);
+      if (!free && status.ok())
+        status = free.status();
+      if (free && *free)
+        giveBack(block);
+      return free && *free;
+    });
+    if (!status)
+      return status;
   }
   if (pool)
     context.call().memPoolTrimTo(pool, 0);
+  return status;
 }
 
 /// Needs no order: nothing that uses the block is queued.
@@ -213,10 +308,15 @@ void MemoryCache::release(void *data, CUstream stream,
   used.erase(it);
   bool isKnown = (owner == 0 || owner == capture) &&
                  noteUsers(block, stream, capture, others);
-  Blocks &blocks = !isKnown  ? retired
-                   : capture ? captured[{capture, stream}]
-                             : kept[stream];
-  blocks.push_back(std::move(block));
+  if (!isKnown) {
+    retired.push_back(std::move(block));
+  } else if (capture) {
+    captured[{capture, stream}].push_back(std::move(block));
+  } else {
+    Kept &its = *keptOf(stream);
+    its.blocks.push_back(std::move(block));
+    record(its, stream);
+  }
 }
 
 /// Records where each of `others` is. False if that does not say when the block
@@ -253,11 +353,14 @@ MemoryCache::Usage MemoryCache::usage() const {
   return {usedBytes, keptBytes};
 }
 
-void MemoryCache::setLimit(int64_t bytes) {
+Status MemoryCache::setLimit(int64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
   limit = bytes;
-  if (limit && usedBytes + keptBytes > limit)
-    giveBackAll();
+  Status status;
+  for (Users users : {Users::Done, Users::Awaited})
+    if (status.ok() && limit && usedBytes + keptBytes > limit)
+      status = giveBackKept(users);
+  return status;
 }
 
 int64_t MemoryCache::limitSet() const {

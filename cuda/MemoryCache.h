@@ -9,12 +9,18 @@
 // Order of choice, for a stream: a block of its own that nobody else uses; a
 // new one; and when the device has no more, a block of its own after waiting,
 // on the stream, for its other users; what all streams keep, given back to the
-// driver.
+// driver: at first that whose users are done, then, if it is not enough, the
+// rest, after the host has waited for these. It waits for events alone, which
+// were recorded when the memory was given back: to wait for the whole device
+// would end every capture of a graph that somebody has under way.
 //
 // While a stream captures a graph, nothing is asked of the driver: an
 // allocation takes what is kept for the stream, or fails. Such a block is the
 // capture's for ever, and so is one that is given back in it: the graph uses it
 // at every replay, so it serves only that capture again.
+//
+// The handle of a stream that was destroyed may come again. The new stream has
+// what the old one kept, behind the old one's work.
 //
 // Safe to use from several threads. Its functions need a Scope around them.
 //
@@ -50,8 +56,9 @@ public:
   Status shareWith(driver::CUdevice device);
 
   /// Sets how many bytes may be used and kept together; 0: what the device has.
-  /// What is in use stays.
-  void setLimit(int64_t bytes);
+  /// What is in use stays. What is kept beyond it is given back; the status is
+  /// of the waits for its users.
+  Status setLimit(int64_t bytes);
   int64_t limitSet() const;
 
   struct Usage {
@@ -67,6 +74,14 @@ private:
     std::vector<driver::CUevent> users;
   };
   using Blocks = std::vector<Block>;
+  /// What a stream keeps.
+  struct Kept {
+    uint64_t number = 0; ///< of the stream
+    Blocks blocks;
+    /// Recorded on the stream when it was given the last of `blocks`.
+    driver::CUevent done = nullptr;
+    bool isRecorded = false; ///< false: `done` says nothing of `blocks`
+  };
   struct Used {
     int64_t bytes = 0;
     uint64_t capture = 0; ///< whose it is, or 0
@@ -79,11 +94,16 @@ private:
                  driver::CUstream stream, uint64_t capture = 0);
   bool noteUsers(Block &block, driver::CUstream stream, uint64_t capture,
                  std::span<const runtime::Stream> others);
+  Kept *keptOf(driver::CUstream stream, bool isCapturing = false);
+  void record(Kept &its, driver::CUstream stream);
+  bool isDone(driver::CUevent event);
   bool isDone(Block &block);
   Result<void *> fromDriver(int64_t bytes, driver::CUstream stream);
   driver::CUresult ask(void *&data, int64_t bytes, driver::CUstream stream);
+  Result<bool> isFree(driver::CUevent event, Users users);
+  Result<bool> isFree(Block &block, Users users);
   void giveBack(Block &block);
-  void giveBackAll();
+  Status giveBackKept(Users users);
   Status beyondLimit(int64_t bytes) const;
   Status outOfMemory(int64_t bytes, const Status &cause) const;
 
@@ -91,7 +111,7 @@ private:
   EventPool &events;
   driver::CUmemoryPool pool = nullptr;
   mutable std::mutex mutex;
-  std::map<driver::CUstream, Blocks> kept;
+  std::map<driver::CUstream, Kept> kept;
   /// By capture and stream.
   std::map<std::pair<uint64_t, driver::CUstream>, Blocks> captured;
   Blocks retired; ///< never used again: a graph may, or a lost user

@@ -60,6 +60,7 @@ CUDA_MEMSET_NODE_PARAMS Plan::zeroNode(const Bound &one) const {
 /// A library's call as a graph: a node cannot be made of it by hand.
 Result<CUgraph> Plan::recordCall(const Bound &one) {
   const Functions &call = context.call();
+  std::lock_guard<std::mutex> lock(context.recording());
   if (Status status = context.check(
           call.streamBeginCapture(recorder, CU_STREAM_CAPTURE_MODE_RELAXED),
           "cuStreamBeginCapture");

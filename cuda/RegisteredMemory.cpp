@@ -2,7 +2,9 @@
 //
 // One table for all devices of the process: another device than the one that
 // registered the memory copies it, too. There is one event for each stream; it
-// moves on with the stream's copies.
+// moves on with the stream's copies. Streams are told apart by their numbers:
+// another one may have the handle of one that was destroyed, whose copies still
+// run.
 //
 //===----------------------------------------------------------------------===//
 #include "cuda/RegisteredMemory.h"
@@ -23,7 +25,7 @@ namespace {
 struct Use {
   const Context *context;
   EventPool *events;
-  CUstream stream;
+  uint64_t stream; ///< its number
   CUevent event;
 };
 
@@ -44,6 +46,12 @@ struct Table {
 Table &table() {
   static Table &one = *new Table;
   return one;
+}
+
+/// Needs a Scope of the use's context.
+bool isDone(const Use &use) {
+  Context::Relaxed relaxed(*use.context);
+  return use.context->call().eventQuery(use.event) == CUDA_SUCCESS;
 }
 
 uintptr_t number(const void *data) { return reinterpret_cast<uintptr_t>(data); }
@@ -71,14 +79,22 @@ Status noteCopy(const Context &context, EventPool &events, const void *data,
   if (key.first != &context.driver() ||
       number(data) - key.second >= static_cast<uint64_t>(range.bytes))
     return Status::success();
+  uint64_t which = context.numberOf(stream);
   for (const Use &use : range.uses)
-    if (use.context == &context && use.stream == stream)
+    if (use.context == &context && use.stream == which)
       return context.check(context.call().eventRecord(use.event, stream),
                            "cuEventRecord");
+  // So that streams that come and go leave nothing.
+  std::erase_if(range.uses, [&](const Use &use) {
+    if (use.context != &context || !isDone(use))
+      return false;
+    events.give(use.event);
+    return true;
+  });
   Result<CUevent> event = events.record(stream);
   if (!event)
     return std::move(event).status();
-  range.uses.push_back({&context, &events, stream, *event});
+  range.uses.push_back({&context, &events, which, *event});
   return Status::success();
 }
 

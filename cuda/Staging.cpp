@@ -21,6 +21,7 @@ constexpr int64_t pieceBytes = int64_t(1) << 21;
 
 Staging::~Staging() {
   Context::Scope scope(context);
+  Context::Relaxed relaxed(context);
   for (Piece &piece : pieces) {
     (void)finish(piece).ok();
     if (piece.data)

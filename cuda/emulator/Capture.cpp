@@ -11,6 +11,8 @@
 #include "cuda/emulator/Graphs.h"
 #include "cuda/emulator/Machine.h"
 
+#include <algorithm>
+
 using namespace tandem::emulator;
 using namespace tandem::cuda::driver;
 
@@ -50,6 +52,13 @@ CUresult Machine::captureImplicit(const Stream &legacy) {
       result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
   return result;
+}
+
+bool Machine::isCaptureImplicit(const Stream &legacy) const {
+  return std::ranges::any_of(streams, [&](const auto &stream) {
+    return stream->capture && stream->device == legacy.device &&
+           stream->isBlocking();
+  });
 }
 
 CUresult tandem::emulator::beginCapture(Machine &machine, Stream &stream,

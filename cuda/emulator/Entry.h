@@ -7,20 +7,10 @@
 #ifndef TANDEM_CUDA_EMULATOR_ENTRY_H
 #define TANDEM_CUDA_EMULATOR_ENTRY_H
 
+#include "cuda/emulator/DriverEntries.h"
 #include "cuda/emulator/Machine.h"
 
 #include <new>
-
-namespace tandem::cuda::driver {
-
-extern "C" {
-#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
-  __attribute__((visibility("default"))) CUresult symbol parameters;
-#include "cuda/DriverFunctions.def"
-#undef TANDEM_DRIVER_FUNCTION
-}
-
-} // namespace tandem::cuda::driver
 
 namespace tandem::emulator {
 

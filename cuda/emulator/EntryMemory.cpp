@@ -98,9 +98,11 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
       return result;
     m.report.log("host: free");
     ++m.report.counts.frees;
-    // The driver waits for all work of the device.
+    // The driver waits for all work of the device, but of memory in stream
+    // order it takes for granted that nothing uses it.
     Device &device = *allocation->device;
-    const CUresult result = m.awaitDevice(device);
+    const CUresult result =
+        allocation->pool ? device.error : m.awaitDevice(device);
     m.hostAccess(allocation->begin, allocation->bytes, /*isWrite=*/true,
                  "frees");
     allocation->freedBy = freedBy("a free by the host", "");
@@ -148,6 +150,9 @@ CUresult cuMemFreeHost(void *pointer) {
     Allocation *allocation = liveAt(m, reinterpret_cast<uintptr_t>(pointer));
     if (!allocation || allocation->kind != MemoryKind::Pinned)
       return CUDA_ERROR_INVALID_VALUE;
+    // Nor whether it disturbs captures, as the allocation does.
+    if (CUresult result = m.captureUnsafe())
+      return result;
     m.report.log("host: free pinned");
     ++m.report.counts.hostFrees;
     m.hostAccess(allocation->begin, allocation->bytes, /*isWrite=*/true,

@@ -104,6 +104,16 @@ CUresult cuStreamGetFlags(CUstream stream, unsigned *flags) {
   });
 }
 
+// Unlike its handle, a stream's number never comes again.
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
+  return withStream(stream, [&](Machine &, Stream &on) {
+    if (!id)
+      return CUDA_ERROR_INVALID_VALUE;
+    *id = on.lane;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
   return withStream(stream, [&](Machine &, Stream &on) {
     if (!context)
@@ -295,9 +305,9 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   return withStream(stream, [&](Machine &m, Stream &on) {
     if (!status)
       return CUDA_ERROR_INVALID_VALUE;
-    if (on.isLegacy)
-      if (CUresult result = m.captureImplicit(on))
-        return result;
+    // To ask harms no capture.
+    if (on.isLegacy && m.isCaptureImplicit(on))
+      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = statusOf(on);
     return CUDA_SUCCESS;
   });
@@ -311,9 +321,9 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream,
   return withStream(stream, [&](Machine &m, Stream &on) {
     if (!status)
       return CUDA_ERROR_INVALID_VALUE;
-    if (on.isLegacy)
-      if (CUresult result = m.captureImplicit(on))
-        return result;
+    // To ask harms no capture.
+    if (on.isLegacy && m.isCaptureImplicit(on))
+      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     *status = statusOf(on);
     if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
       return CUDA_SUCCESS;

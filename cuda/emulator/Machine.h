@@ -124,6 +124,8 @@ public:
   // Capture.cpp
   driver::CUresult captureUnsafe();
   driver::CUresult captureImplicit(const Stream &legacy);
+  /// True while a stream captures that a default stream would wait for.
+  bool isCaptureImplicit(const Stream &legacy) const;
 
   /// Runs all that is queued, waits for it, and mends broken contexts. If no
   /// handles and no memory are left, numbers and virtual time begin anew.

@@ -147,4 +147,28 @@ TEST_F(CaptureModel, S17_AStepThatWasNotWarmedUp) {
   EXPECT_EQ(captured.state(), plain.state());
 }
 
+// A model that ends while a stream is captured, its own or another, neither
+// ends the capture nor takes away what its runs use.
+TEST_F(CaptureModel, AModelEndsBesideACapture) {
+  const cuda::Driver &driver = emulatedDriver();
+  for (int number : {20, 21}) {
+    auto recorder = static_cast<CUstream>(*backend->side(number));
+    StreamScope scope(emulated, stream);
+    auto model = std::make_unique<Training>();
+    model->setData(0);
+    ASSERT_EQ(model->run().message(), "");
+    Tensor gradient = model->w, kept = *gradient.copyTo(emulated);
+    tandemEmulatorDelay(stream, 1'000'000);
+    ASSERT_EQ(model->run().message(), "");
+    ASSERT_EQ(
+        driver->streamBeginCapture(recorder, CU_STREAM_CAPTURE_MODE_GLOBAL), 0);
+    model.reset();
+    CUgraph graph = nullptr;
+    EXPECT_EQ(driver->streamEndCapture(recorder, &graph), 0) << number;
+    if (graph)
+      driver->graphDestroy(graph);
+    EXPECT_NE(valuesOf(gradient), valuesOf(kept)); // of two steps
+  }
+}
+
 } // namespace

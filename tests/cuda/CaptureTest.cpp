@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "tests/cuda/ProgramTest.h"
 
+#include <thread>
+
 using namespace tandem;
 using namespace tandem::cuda::driver;
 using namespace tandem::test;
@@ -227,6 +229,117 @@ TEST_F(CudaCapture, OtherStreamsMayAllocateBesideACapture) {
   end(s);
   replay(s);
   EXPECT_EQ(download(out, length, s), evaluated());
+}
+
+// Near the limit what is kept is given back. What is waited for are those that
+// used it: to wait for the device ended the captures of others.
+TEST_F(CudaCapture, MemoryIsGivenBackBesideACapture) {
+  constexpr int64_t mib = 1 << 20;
+  for (const char *traits : {"name=any", "no-pools"}) {
+    SCOPED_TRACE(traits);
+    unload();
+    close();
+    tandemEmulatorSetTraits(traits);
+    open();
+    for (const char *policy : policies) {
+      SCOPED_TRACE(policy);
+      tandemEmulatorSetPolicy(policy);
+      load();
+      Stream s = stream(8), t = stream(9), u = stream(10), v = stream(11);
+      run(evaluate, s, true);
+      float *kept = allocate(mib, u);
+      tandemEmulatorDelay(v, 1'000'000);
+      expectOk(device->fill(artifact::DType::F32, kept, 1, mib, u));
+      expectOk(device->wait(v, u));
+      expectOk(device->wait(v, s)); // which reads x
+      expectOk(device->copy(x, kept, 256, v));
+      const Stream others[] = {v};
+      device->release(kept, u, others); // used on v as well
+      int64_t used = gpu().memoryUsage().used;
+      ASSERT_GE(gpu().memoryUsage().kept, 4 * mib);
+      begin(s);
+      run(evaluate, s, true);
+      std::thread([&] {
+        expectOk(device->limitMemory(used + 5 * mib));
+        float *more = allocate(mib, t); // 4 MiB: those of u
+        expectOk(device->fill(artifact::DType::F32, more, 2, mib, t));
+        device->release(more, t, {});
+        expectOk(device->limitMemory(1));
+        EXPECT_EQ(gpu().memoryUsage().kept, 0);
+        expectOk(device->limitMemory(0));
+      }).join();
+      end(s);
+      EXPECT_EQ(download(x, length, v), std::vector<float>(length, 1));
+      replay(s);
+      (*driver)->graphExecDestroy(exec);
+      exec = nullptr;
+      std::vector<float> expected = evaluated();
+      for (int64_t i = 0; i < length; ++i)
+        expected[i] += 2 * (1 - float(i)); // x was made 1
+      EXPECT_EQ(download(out, length, s), expected);
+      unload();
+      EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+    }
+  }
+}
+
+// Pinned memory may end beside a capture of another thread.
+TEST_F(CudaCapture, PinnedMemoryEndsBesideACapture) {
+  load();
+  Stream s = stream(8);
+  void *pinned = *device->allocatePinned(256);
+  begin(s);
+  std::thread([&] { device->releasePinned(pinned); }).join();
+  expectOk(device->fill(artifact::DType::F32, x, 1, length, s));
+  end(s);
+}
+
+// Memory that was used on the default stream may be given back while a stream
+// is captured that it would have to wait for, and is there again later.
+TEST_F(CudaCapture, TheDefaultStreamGivesBackBesideACapture) {
+  load();
+  CUstream blocking = nullptr;
+  ASSERT_EQ((*driver)->streamCreate(&blocking, CU_STREAM_DEFAULT),
+            CUDA_SUCCESS);
+  float *data = allocate(1000), *next = allocate(1000);
+  begin(blocking);
+  device->release(data, nullptr, {});
+  expectOk(device->limitMemory(1)); // nobody can say when it is done
+  EXPECT_GT(gpu().memoryUsage().kept, 0);
+  expectOk(device->fill(artifact::DType::F32, x, 1, length, blocking));
+  end(blocking);
+  device->release(next, nullptr, {});
+  expectOk(device->limitMemory(1));
+  EXPECT_EQ(gpu().memoryUsage().kept, 0);
+  expectOk(device->limitMemory(0));
+  (*driver)->streamDestroy(blocking);
+}
+
+// Code ends when its runs have, and beside a capture; which waiting for the
+// whole device would have ended.
+TEST_F(CudaCapture, CodeEndsBesideACapture) {
+  for (const char *policy : policies) {
+    SCOPED_TRACE(policy);
+    tandemEmulatorSetPolicy(policy);
+    load();
+    Stream s = stream(8), t = stream(9);
+    for (bool useGraph : {false, true}) {
+      if (!code)
+        code = std::move(*device->load(programs()));
+      tandemEmulatorDelay(t, 1'000'000);
+      expectOk(device->fill(artifact::DType::F32, out, -1, length, t));
+      run(forward, t, useGraph);
+      begin(s);
+      std::thread([&] { code.reset(); }).join();
+      expectOk(device->fill(artifact::DType::F32, y, 3, length, s));
+      end(s);
+      (*driver)->graphExecDestroy(exec);
+      exec = nullptr;
+      EXPECT_EQ(download(out, length, t), forwarded());
+    }
+    unload();
+    EXPECT_EQ(tandemEmulatorErrorCount(), 0u) << tandemEmulatorFirstError();
+  }
 }
 
 } // namespace

@@ -173,6 +173,21 @@ TEST_F(CudaDevice, MemoryIsBoundedByALimit) {
   release(small, s);
 }
 
+// What a lower limit gives back is waited for, and that may fail.
+TEST_F(CudaDevice, ALimitSaysWhatItsWaitsFoundOut) {
+  tandemEmulatorSetPolicy("lazy");
+  Stream s = stream(0);
+  float *data = allocate(64, s);
+  expectOk(device->fill(DType::F32, data, 1, 64, s));
+  tandemEmulatorFail("launch:1");
+  expectOk(device->add(DType::F32, data, data, data, 64, s));
+  release(data, s);
+  expectError(device->limitMemory(1),
+              "device 'cuda:0': cuEventQuery failed: CUDA_ERROR_LAUNCH_FAILED");
+  EXPECT_TRUE(device->isLost());
+  hasErrors = true; // the failure itself
+}
+
 TEST_F(CudaDevice, CopiesInEveryDirection) {
   // Several pieces of staging memory, and an odd end.
   const size_t count = (9 << 20) / 4 + 3;

@@ -6,24 +6,15 @@
 // in virtual time.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/DriverApi.h"
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
+#include "cuda/emulator/DriverEntries.h"
 #include "tests/runtime/graph/TestNodes.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <thread>
-
-namespace tandem::cuda::driver {
-extern "C" {
-#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
-  CUresult symbol parameters;
-#include "cuda/DriverFunctions.def"
-#undef TANDEM_DRIVER_FUNCTION
-}
-} // namespace tandem::cuda::driver
 
 using namespace tandem;
 using namespace tandem::graph;

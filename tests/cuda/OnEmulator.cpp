@@ -120,6 +120,18 @@ class NoFindings : public ::testing::EmptyTestEventListener {
   }
 };
 
+class Devices : public ::testing::Environment {
+public:
+  explicit Devices(int count) : count(count) {}
+  void SetUp() override {
+    tandemEmulatorSetDevices(count);
+    emulatedDriver();
+  }
+
+private:
+  int count;
+};
+
 const bool isSet = [] {
   registerTwins(std::make_index_sequence<kernelCount>());
   runtime::registerBackend(emulated.kind, open);
@@ -129,6 +141,11 @@ const bool isSet = [] {
 }();
 
 } // namespace
+
+bool startWithDevices(int count) {
+  ::testing::AddGlobalTestEnvironment(new Devices(count));
+  return true;
+}
 
 const cuda::Driver &emulatedDriver() {
   cuda::driver::CUcontext context = nullptr;

@@ -19,6 +19,10 @@ namespace tandem::test {
 /// The device that the models are on.
 inline constexpr runtime::Device emulated{runtime::DeviceKind::Cuda, 0};
 
+/// Makes the driver start with this many devices, before any test. Returns
+/// true.
+bool startWithDevices(int count);
+
 /// The driver under it, with the device's context current on this thread.
 const cuda::Driver &emulatedDriver();
 

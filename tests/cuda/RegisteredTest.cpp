@@ -4,8 +4,8 @@
 // copied without a copy between, and is unregistered on every path.
 //
 //===----------------------------------------------------------------------===//
-#include "cuda/DriverApi.h"
 #include "cuda/emulator/Control.h"
+#include "cuda/emulator/DriverEntries.h"
 #include "runtime/c_api/CApi.h"
 #include "tests/cuda/OnEmulator.h"
 #include "tests/runtime/TestModel.h"
@@ -15,15 +15,6 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
-
-namespace tandem::cuda::driver {
-extern "C" { // the emulator's
-#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
-  CUresult symbol parameters;
-#include "cuda/DriverFunctions.def"
-#undef TANDEM_DRIVER_FUNCTION
-}
-} // namespace tandem::cuda::driver
 
 using namespace tandem;
 using namespace tandem::test;

@@ -30,14 +30,7 @@ namespace {
 using Values = std::vector<float>;
 constexpr Device first = emulated, second{emulated.kind, 1};
 
-class TwoDevices : public ::testing::Environment {
-  void SetUp() override {
-    tandemEmulatorSetDevices(2);
-    emulatedDriver();
-  }
-};
-[[maybe_unused]] const auto *twoDevices =
-    ::testing::AddGlobalTestEnvironment(new TwoDevices);
+[[maybe_unused]] const bool twoDevices = startWithDevices(2);
 
 class SeveralDevices : public ::testing::Test {
 protected:

@@ -29,15 +29,8 @@ namespace {
 
 constexpr uint64_t delay = 1'000'000;
 
-/// The driver starts with another device, which nobody here asks for.
-class TwoDevices : public ::testing::Environment {
-  void SetUp() override {
-    tandemEmulatorSetDevices(2);
-    emulatedDriver();
-  }
-};
-[[maybe_unused]] const auto *twoDevices =
-    ::testing::AddGlobalTestEnvironment(new TwoDevices);
+/// The driver starts with a second device, which nobody here asks for.
+[[maybe_unused]] const bool twoDevices = startWithDevices(2);
 
 using Values = std::vector<float>;
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
+#include "cuda/emulator/DriverEntries.h"
 #include "runtime/comm/PeerCommunicator.h"
 #include "runtime/comm/PluginPeers.h"
 #include "tests/cuda/emulator/NcclCalls.h"
@@ -22,14 +23,6 @@
 using namespace tandem;
 using namespace tandem::test;
 
-namespace tandem::cuda::driver {
-extern "C" {
-#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
-  CUresult symbol parameters;
-#include "cuda/DriverFunctions.def"
-#undef TANDEM_DRIVER_FUNCTION
-}
-} // namespace tandem::cuda::driver
 namespace {
 
 constexpr double tolerance = 2e-5;

@@ -237,6 +237,14 @@ TEST_F(Capturing, DefaultStream) {
   begin(a);
   EXPECT_CU(cuMemsetD8Async(x, 0, 4, nullptr)); // a does not block
   end(a);
+  begin(blocking); // to ask for it is an error that harms nothing
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  EXPECT_CU_ERROR(cuStreamIsCapturing(nullptr, &status),
+                  STREAM_CAPTURE_IMPLICIT);
+  EXPECT_CU_ERROR(cuStreamGetCaptureInfo_v2(nullptr, &status, nullptr, nullptr,
+                                            nullptr, nullptr),
+                  STREAM_CAPTURE_IMPLICIT);
+  end(blocking);
   begin(blocking);
   EXPECT_CU_ERROR(cuMemsetD8Async(x, 0, 4, nullptr), STREAM_CAPTURE_IMPLICIT);
   EXPECT_EQ(endBadly(blocking), "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");

@@ -8,22 +8,13 @@
 #ifndef TANDEM_TESTS_CUDA_EMULATOR_EMULATORTEST_H
 #define TANDEM_TESTS_CUDA_EMULATOR_EMULATORTEST_H
 
-#include "cuda/DriverApi.h"
 #include "cuda/emulator/Control.h"
+#include "cuda/emulator/DriverEntries.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-namespace tandem::cuda::driver {
-extern "C" {
-#define TANDEM_DRIVER_FUNCTION(member, symbol, parameters)                     \
-  CUresult symbol parameters;
-#include "cuda/DriverFunctions.def"
-#undef TANDEM_DRIVER_FUNCTION
-}
-} // namespace tandem::cuda::driver
 
 namespace tandem::test {
 

@@ -132,6 +132,31 @@ TEST_P(MemoryAlways, UseAfterFree) {
   expectOneError({"a copy uses freed memory", "freed by free of memory"});
 }
 
+// The driver waits for who uses memory that is freed, but not if it is a
+// pool's.
+TEST_F(Memory, FreedWhileItIsUsed) {
+  EXPECT_EQ(tandemEmulatorSetPolicy("lazy"), 0);
+  CUstream a = stream();
+  CUdeviceptr y = array();
+  for (bool isOfPool : {false, true}) {
+    CUdeviceptr x = 0;
+    if (isOfPool) {
+      EXPECT_CU(cuMemAllocAsync(&x, kBytes, a));
+    } else {
+      EXPECT_CU(cuMemAlloc_v2(&x, kBytes));
+    }
+    EXPECT_CU(cuMemsetD8Async(x, 0, kBytes, a));
+    EXPECT_CU(cuStreamSynchronize(a));
+    EXPECT_CU(launch(y, x, a));
+    EXPECT_CU(cuMemFree_v2(x));
+    if (isOfPool) {
+      expectOneError({"the host frees"});
+    } else {
+      EXPECT_EQ(tandemEmulatorErrorCount(), 0u);
+    }
+  }
+}
+
 // Freed on one stream while another one may still use it.
 TEST_P(MemoryAlways, FreedTooEarly) {
   CUstream a = stream(), b = stream();

@@ -1,6 +1,7 @@
 //===- StreamTest.cpp - queues, their order, and the default stream -------===//
 #include "EmulatorTest.h"
 
+#include <set>
 #include <thread>
 
 using namespace tandem::test;
@@ -167,6 +168,21 @@ TEST_F(Streams, Handles) {
   CUcontext of = nullptr;
   EXPECT_CU(cuStreamGetCtx(CU_STREAM_LEGACY, &of));
   EXPECT_EQ(of, context);
+  // A number never comes again, whatever the handle.
+  std::set<unsigned long long> numbers;
+  for (int i = 0; i < 5; ++i) {
+    unsigned long long number = 0;
+    EXPECT_CU(cuStreamCreate(&gone, 0));
+    EXPECT_CU(cuStreamGetId(gone, &number));
+    EXPECT_TRUE(numbers.insert(number).second);
+    EXPECT_CU(cuStreamDestroy_v2(gone));
+    EXPECT_CU_ERROR(cuStreamGetId(gone, &number), INVALID_HANDLE);
+  }
+  unsigned long long first = 0, second = 0;
+  EXPECT_CU(cuStreamGetId(nullptr, &first));
+  EXPECT_CU(cuStreamGetId(CU_STREAM_LEGACY, &second));
+  EXPECT_EQ(first, second);
+  EXPECT_CU_ERROR(cuStreamGetId(nullptr, nullptr), INVALID_VALUE);
 }
 
 // The default stream and blocking ones wait for each other.
