@@ -5,6 +5,9 @@ source "$(dirname "$0")/expect.sh"
 command -v python3 >/dev/null || { echo 'skipped: no python3'; exit 77; }
 export TMPDIR=$work
 expect 0 '^[0-9]+ programs .* 0 wrong' "$3/tools/random-programs" --bin="$1" --programs=8 --seed=7
+for law in linear rows-alike; do
+  expect 0 '^[0-9]+ programs .* 0 wrong' "$3/tools/random-programs" --bin="$1" --programs=6 --seed=11 --law=$law
+done
 
 # A row that is kept was read at its first element where a result is one column of it:
 # the gradient of a column that is scattered before a layer_norm was another one's.

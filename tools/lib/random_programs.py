@@ -29,6 +29,7 @@ class Program(MoreKinds):
         self.sizes, self.most = (SIZES[:11], SMALL) if small else (SIZES, MOST)
         self.inputs, self.params, self.nodes, self.shapes, self.count = [], [], [], {}, 0
         self.smooth = False  # without KINKED
+        self.is_open = False  # what nobody reads is an output, too, with a cotangent of its own
 
     # --- values
     def name(self, kind):
@@ -472,14 +473,17 @@ class Program(MoreKinds):
 
     def graph(self):
         """The JSON graph whose loss is made of all that nobody reads; None if there is nothing."""
-        return graph_of(self.inputs, self.params, self.nodes, self.shapes, self.type)
+        return self.graph_with(self.nodes)
+
+    def graph_with(self, nodes):
+        return graph_of(self.inputs, self.params, nodes, self.shapes, self.type, self.is_open)
 
 
 def read_by(node):
     return node["inputs"] + node.get("carries", []) + node.get("constants", [])
 
 
-def graph_of(inputs, params, nodes, shapes, type_):
+def graph_of(inputs, params, nodes, shapes, type_, is_open=False):
     read = {name for node in nodes for name in read_by(node)}
     made = {name for node in nodes for name in node["outputs"]}
     inputs = [entry for entry in inputs if entry["name"] in read]
@@ -496,8 +500,9 @@ def graph_of(inputs, params, nodes, shapes, type_):
     for i, part in enumerate(parts[1:]):
         nodes.append({"op": "add", "inputs": [total, part], "outputs": [f"t{i}"]})
         total = f"t{i}"
+    more = [{"name": f"e{i}", "value": name} for i, name in enumerate(ends)] if is_open else []
     return {"format": "tandem-graph", "version": 1, "name": "random", "inputs": inputs, "params": params, "nodes": nodes,
-            "outputs": [{"name": "loss", "value": total}]}
+            "outputs": [{"name": "loss", "value": total}, *more]}
 
 
 def shrunk(program, fails):
@@ -514,8 +519,8 @@ def shrunk(program, fails):
                     gone |= set(node["outputs"])
                 else:
                     rest.append(node)
-            graph = graph_of(program.inputs, program.params, rest, program.shapes, program.type)
+            graph = program.graph_with(rest)
             if graph and fails(graph):
                 nodes, smaller = rest, True
                 break
-    return graph_of(program.inputs, program.params, nodes, program.shapes, program.type)
+    return program.graph_with(nodes)

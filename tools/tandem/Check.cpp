@@ -127,6 +127,48 @@ static Status printTable(const std::vector<GradientCheck> &checks,
   return {Code::Differs, text};
 }
 
+/// What does not hold of a law; prints the one that is nearest to that.
+static Status printLaw(const std::vector<LawCheck> &checks,
+                       const Tolerances &tolerances, const char *law) {
+  if (checks.empty())
+    return Status::success();
+  auto allowed = [&](const LawCheck &check) {
+    return tolerances.compiled
+               ? *tolerances.compiled
+               : std::max(kRelative, kOfRounding * check.rounding);
+  };
+  int wrong = 0, infinite = 0;
+  const LawCheck *worst = &checks[0];
+  for (const LawCheck &check : checks) {
+    if (!check.isFinite) {
+      ++infinite;
+      continue;
+    }
+    if (!(check.reference <= kLawOfReference &&
+          check.compiled <= allowed(check))) {
+      ++wrong;
+      std::printf("%-28s is not %s: off by %.2g in the reference, by %.2g of "
+                  "%.2g that are allowed in compiled code  differs\n",
+                  check.name.c_str(), law, check.reference, check.compiled,
+                  allowed(check));
+    }
+    if (!(check.compiled <= worst->compiled))
+      worst = &check;
+  }
+  std::printf("%zu results are %s (worst: %s, off by %.2g in the reference, by "
+              "%.2g in compiled code)",
+              checks.size() - size_t(wrong + infinite), law,
+              worst->name.c_str(), worst->reference, worst->compiled);
+  if (infinite)
+    std::printf("; %d are not finite, which says nothing", infinite);
+  std::printf("\n");
+  if (!wrong)
+    return Status::success();
+  return {Code::Differs, std::to_string(wrong) + " of " +
+                             std::to_string(checks.size()) +
+                             " results are not " + law};
+}
+
 namespace {
 struct CheckOptions {
   static constexpr std::string_view
@@ -176,6 +218,14 @@ struct CheckOptions {
               "computes is known without them")
         .oneOf({"yes", "no"})
         .byDefault("yes");
+    table.flag("linear", settings.linear,
+               "compare gradients at other cotangents than ones, too: at g "
+               "and h, which are drawn, and at 2g - h/2, where what is linear "
+               "adds up");
+    table.flag("rows-alike", settings.rowsAlike,
+               "permute the rows of the inputs, too, which the model treats "
+               "alike: gradients of parameters stay, and rows of outputs and "
+               "of gradients of inputs are permuted as they");
     table.text("trust", "REGEX", settings.trust,
                "custom_vjps of such names need not be derivatives (as those "
                "that pass a gradient straight through): what goes through them "
@@ -208,7 +258,14 @@ static Status checkModel(const CheckOptions &command,
   if (options.emulation)
     std::printf("%zu kernels, %zu launches: the same bits in %zu orders\n",
                 check->kernels, check->launches, std::size(kEmulatedOrders));
-  return table ? step : table;
+  Status linear =
+      printLaw(check->linear, command.tolerances, "linear in the cotangents");
+  Status rows = printLaw(check->rows, command.tolerances,
+                         "the same in another order of rows");
+  for (Status *status : {&table, &step, &linear})
+    if (!*status)
+      return std::move(*status);
+  return rows;
 }
 
 /// Each model's table comes behind its name, which is there before the work: a

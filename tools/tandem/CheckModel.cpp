@@ -10,9 +10,11 @@
 #include "runtime/model/Initialize.h"
 #include "runtime/model/Model.h"
 #include "tools/onnx/Tensors.h"
+#include "tools/tandem/CheckArrays.h"
 #include "tools/tandem/CheckRun.h"
 #include "tools/tandem/EmulatedOrders.h"
 #include "tools/tandem/FindAnomaly.h"
+#include "tools/tandem/HeldValues.h"
 #include "tools/tandem/RoundingNoise.h"
 #include "tools/tandem/Session.h"
 
@@ -30,56 +32,6 @@ using runtime::CounterStream;
 using runtime::Model;
 
 namespace {
-
-/// How many times all results are rounded at random; and how many times more
-/// where a gradient seems wrong: one of few elements may change little in two.
-constexpr int kSamples = 2, kMoreSamples = 14;
-/// Of the model's largest gradient: what is smaller is compared with so much.
-constexpr double kOfLargest = 1e-4;
-
-double norm(const Array &a) {
-  double sum = 0;
-  for (double x : a.data)
-    sum += x * x;
-  return std::sqrt(sum);
-}
-
-Array toArray(const runtime::Tensor &tensor) {
-  Array array(ArrayRef<int64_t>(tensor.shape().data(), tensor.shape().size()));
-  for (int64_t i = 0; i < array.size(); ++i)
-    array[i] = tensor.at(i);
-  return array;
-}
-
-/// What passes no gradient is a constant where gradients are asked for, so that
-/// differences must not see it move: what such ops give is what they gave at
-/// the point itself, in every run around it.
-class HeldValues {
-public:
-  /// In a first run, which is at the point, values are kept.
-  void keep() { state = State::Keep; }
-  /// In the runs that follow they are given again.
-  void giveAgain() {
-    state = State::GiveAgain;
-    runs.clear();
-  }
-  /// An op of a loop runs many times.
-  void operator()(Operation *op, MutableArrayRef<Array> results) {
-    if (!isa<DetachOp>(op) && !op->hasAttr(kNoGradAttr))
-      return;
-    auto &values = held[op];
-    if (state == State::Keep)
-      return void(values.emplace_back(results.begin(), results.end()));
-    size_t run = runs[op]++;
-    if (run < values.size())
-      llvm::copy(values[run], results.begin());
-  }
-
-private:
-  enum class State { Keep, GiveAgain } state = State::Keep;
-  llvm::DenseMap<Operation *, std::vector<std::vector<Array>>> held;
-  llvm::DenseMap<Operation *, size_t> runs;
-};
 
 /// The module at the phases that the check looks at.
 struct Stages {
@@ -106,6 +58,7 @@ private:
   Status findTrusted();
   Status drawArguments();
   Status runCode();
+  Status checkLaws(const std::vector<Array> &all, ModelCheck &found);
   Status argumentsOf(func::FuncOp program, std::vector<Array> &found) const;
   Status checkStep(std::vector<StepCheck> &checks);
   FailureOr<SmallVector<Array>> forwardAt(const std::vector<Array> &at);
@@ -382,6 +335,45 @@ Status Checker::checkStep(std::vector<StepCheck> &checks) {
   return Status::success();
 }
 
+static NamedArrays toArrays(const std::map<std::string, runtime::Tensor> &of) {
+  NamedArrays arrays;
+  for (const auto &[name, tensor] : of)
+    arrays.emplace(name, toArray(tensor));
+  return arrays;
+}
+
+/// `all` are the joint's arguments.
+Status Checker::checkLaws(const std::vector<Array> &all, ModelCheck &found) {
+  if (settings.linear) {
+    auto linear = checkLinear(
+        joint, all, seed, [&](const NamedArrays &at) -> Result<NamedArrays> {
+          auto gradients = runBackward(load, inputs, at);
+          return gradients ? Result<NamedArrays>(toArrays(*gradients))
+                           : gradients.status();
+        });
+    if (!linear)
+      return linear.status();
+    found.linear = std::move(*linear);
+  }
+  if (!settings.rowsAlike)
+    return Status::success();
+  auto rows = checkRows(
+      joint, all, seed, [&](const NamedArrays &at) -> Result<NamedArrays> {
+        auto moved = withArrays(inputs, at);
+        auto values = moved ? runCompiled(load, *moved) : moved.status();
+        if (!values)
+          return values.status();
+        NamedArrays arrays = toArrays(values->gradients);
+        for (const auto &[name, tensor] : values->outputs)
+          arrays.emplace("output '" + name + "'", toArray(tensor));
+        return arrays;
+      });
+  if (!rows)
+    return rows.status();
+  found.rows = std::move(*rows);
+  return Status::success();
+}
+
 Result<ModelCheck> Checker::run() {
   if (Status s = findTrusted(); !s)
     return s;
@@ -481,6 +473,8 @@ Result<ModelCheck> Checker::run() {
   if (step)
     if (Status s = checkStep(found.step); !s)
       return s;
+  if (Status s = checkLaws(all, found); !s)
+    return s;
   return found;
 }
 

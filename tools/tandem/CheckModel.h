@@ -4,6 +4,7 @@
 
 #include "compiler/Compile.h"
 #include "tools/commands/Anomaly.h"
+#include "tools/tandem/CheckLaws.h"
 
 #include <string>
 #include <vector>
@@ -16,6 +17,11 @@ namespace tandem {
 inline constexpr double kOfRounding = 4;
 /// And this relative error is that of f32.
 inline constexpr double kRelative = 1e-4;
+/// How many times all results are rounded at random; and how many times more
+/// where a gradient seems wrong: one of few elements may change little in two.
+inline constexpr int kSamples = 2, kMoreSamples = 14;
+/// Of the model's largest gradient: what is smaller is compared with so much.
+inline constexpr double kOfLargest = 1e-4;
 
 struct GradientCheck {
   std::string name;
@@ -47,6 +53,8 @@ struct StepCheck {
 struct ModelCheck {
   std::vector<GradientCheck> gradients;
   std::vector<StepCheck> step; ///< empty without an optimizer
+  /// Empty unless they were asked for.
+  std::vector<LawCheck> linear, rows;
   /// On the emulated GPU: the kernels that ran, and their launches, once in
   /// each order.
   size_t kernels = 0, launches = 0;
@@ -57,6 +65,8 @@ struct CheckSettings {
   std::string trust;
   commands::AnomalyOptions anomaly;
   bool differences = true; ///< compare with central differences, too
+  bool linear = false;     ///< look whether the backward is, in cotangents
+  bool rowsAlike = false;  ///< permute the rows of inputs
 };
 
 /// Compiles the model, draws parameters and inputs, and compares. `trust` is an

@@ -60,9 +60,31 @@ Result<Inputs> copyOf(const Inputs &inputs) {
   return copies;
 }
 
-/// Forward, and backward with cotangents of ones: the sum of all outputs is
+/// A tensor of these numbers, rounded to the type.
+Result<Tensor> toTensor(const reference::Array &array, artifact::DType type) {
+  auto draft = Tensor::empty(artifact::DType::F64, array.shape);
+  if (!draft)
+    return draft;
+  std::copy(array.data.begin(), array.data.end(), draft->mutableData<double>());
+  return draft->to(type);
+}
+
+/// One that `cotangents` has, or ones.
+Result<Tensor> cotangentOf(const artifact::Slot &slot,
+                           const NamedArrays &cotangents) {
+  if (auto given = cotangents.find(slot.name); given != cotangents.end())
+    return toTensor(given->second, slot.dtype);
+  auto one = Tensor::empty(slot.dtype, slot.shape);
+  if (one)
+    if (Status s = one->fill(1.0); !s)
+      return s;
+  return one;
+}
+
+/// Forward, and backward. With cotangents of ones the sum of all outputs is
 /// differentiated.
-Status runGradients(Model &model, Inputs &inputs, CompiledValues &values) {
+Status runGradients(Model &model, Inputs &inputs, const NamedArrays &cotangents,
+                    CompiledValues &values) {
   const artifact::Program *forward = model.manifest().findProgram("forward"),
                           *backward = model.manifest().findProgram("backward");
   if (!forward || !backward)
@@ -72,20 +94,18 @@ Status runGradients(Model &model, Inputs &inputs, CompiledValues &values) {
   auto context = model.forward(argumentsOf(inputs), outputs.destinations);
   if (!context)
     return context.status();
-  Inputs ones;
+  Inputs given;
   for (const artifact::Slot &slot : backward->arguments) {
     if (slot.role != artifact::Role::Cotangent)
       continue;
-    auto one = Tensor::empty(slot.dtype, slot.shape);
+    auto one = cotangentOf(slot, cotangents);
     if (!one)
       return one.status();
-    if (Status s = one->fill(1.0); !s)
-      return s;
-    ones.emplace_back(slot.name, std::move(*one));
+    given.emplace_back(slot.name, std::move(*one));
   }
   Results grads(*backward, artifact::Role::Grad);
   if (Status s =
-          model.backward(*context, argumentsOf(ones), grads.destinations);
+          model.backward(*context, argumentsOf(given), grads.destinations);
       !s)
     return s;
   if (Status s = outputs.take(values.outputs); !s)
@@ -124,26 +144,56 @@ std::string firstOther(const NamedTensors &expected, const NamedTensors &got) {
   return {};
 }
 
-} // namespace
-
-Result<CompiledValues>
-tandem::runCompiled(const std::function<Result<Model>()> &load,
-                    const std::vector<std::pair<std::string, Tensor>> &inputs) {
-  CompiledValues values;
+Status runGradientsOf(const std::function<Result<Model>()> &load,
+                      const Inputs &inputs, const NamedArrays &cotangents,
+                      CompiledValues &values) {
   auto model = load();
   if (!model)
     return model.status();
   auto given = copyOf(inputs);
   if (!given)
     return given.status();
-  if (Status s = runGradients(*model, *given, values); !s)
+  return runGradients(*model, *given, cotangents, values);
+}
+
+} // namespace
+
+Result<Inputs> tandem::withArrays(const Inputs &inputs,
+                                  const NamedArrays &arrays) {
+  Inputs others;
+  for (const auto &[name, tensor] : inputs) {
+    auto found = arrays.find(name);
+    auto other = found == arrays.end()
+                     ? Result<Tensor>(tensor)
+                     : toTensor(found->second, tensor.dtype());
+    if (!other)
+      return other.status();
+    others.emplace_back(name, std::move(*other));
+  }
+  return others;
+}
+
+Result<NamedTensors>
+tandem::runBackward(const std::function<Result<Model>()> &load,
+                    const Inputs &inputs, const NamedArrays &cotangents) {
+  CompiledValues values;
+  if (Status s = runGradientsOf(load, inputs, cotangents, values); !s)
     return s;
-  if (!model->manifest().findProgram("step"))
-    return values;
-  model = load();
+  return std::move(values.gradients);
+}
+
+Result<CompiledValues>
+tandem::runCompiled(const std::function<Result<Model>()> &load,
+                    const std::vector<std::pair<std::string, Tensor>> &inputs) {
+  CompiledValues values;
+  if (Status s = runGradientsOf(load, inputs, {}, values); !s)
+    return s;
+  auto model = load();
   if (!model)
     return model.status();
-  given = copyOf(inputs);
+  if (!model->manifest().findProgram("step"))
+    return values;
+  auto given = copyOf(inputs);
   if (!given)
     return given.status();
   if (Status s = runStep(*model, *given, values); !s)

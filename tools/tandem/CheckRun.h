@@ -3,6 +3,7 @@
 #define TANDEM_TOOLS_TANDEM_CHECKRUN_H
 
 #include "runtime/model/Model.h"
+#include "tools/tandem/CheckLaws.h"
 
 #include <functional>
 #include <map>
@@ -26,9 +27,20 @@ Result<CompiledValues>
 runCompiled(const std::function<Result<runtime::Model>()> &load,
             const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
 
-/// Does so on the emulated GPU in several orders (EmulatedOrders.h), and
-/// returns what they gave in the first one. Differs if another one has other
-/// bits.
+/// Returns the inputs, of which those that `arrays` has are these.
+Result<std::vector<std::pair<std::string, runtime::Tensor>>>
+withArrays(const std::vector<std::pair<std::string, runtime::Tensor>> &inputs,
+           const NamedArrays &arrays);
+
+/// Runs forward and backward with these cotangents, and returns the gradients.
+Result<std::map<std::string, runtime::Tensor>>
+runBackward(const std::function<Result<runtime::Model>()> &load,
+            const std::vector<std::pair<std::string, runtime::Tensor>> &inputs,
+            const NamedArrays &cotangents);
+
+/// Does what runCompiled() does on the emulated GPU in several orders
+/// (EmulatedOrders.h), and returns what they gave in the first one. Differs if
+/// another one has other bits.
 Result<CompiledValues>
 runInOrders(const std::function<Result<runtime::Model>()> &load,
             const std::vector<std::pair<std::string, runtime::Tensor>> &inputs);
