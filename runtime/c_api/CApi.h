@@ -9,6 +9,7 @@
 #ifndef TANDEM_RUNTIME_C_API_CAPI_H
 #define TANDEM_RUNTIME_C_API_CAPI_H
 
+#include "runtime/artifact/Text.h"
 #include "runtime/graph/Hooks.h"
 #include "runtime/model/Model.h"
 #include "runtime/tandem.h"
@@ -38,13 +39,16 @@ namespace tandem::capi {
 
 inline thread_local std::string lastError;
 
-/// Runs `fn`, which returns a Status, and keeps its message. The last one stays
-/// until then: it may be an argument.
+/// Runs `fn`, which returns a Status, and keeps its message: names in it, which
+/// are the caller's or a file's, have no control characters there. The last one
+/// stays until then: it may be an argument.
 template <typename Fn> tdm_status call(Fn fn) {
   Status status;
   try {
     status = fn();
-    lastError = status.message();
+    lastError = artifact::hasControls(status.message())
+                    ? artifact::forScreen(status.message())
+                    : status.message();
   } catch (const std::bad_alloc &) {
     status = Status::failed("out of memory");
     lastError.assign("out of memory"); // fits without allocating

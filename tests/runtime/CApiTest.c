@@ -144,6 +144,9 @@ static void test_training(tdm_model *stepped, tdm_model *parts) {
   CHECK_FAILS(tdm_step(stepped, holes, 1, NULL, 0), TDM_USAGE, "'x'");
   CHECK_FAILS(tdm_run(stepped, "fly", NULL, 0, NULL, 0), TDM_USAGE,
               "no program 'fly'");
+  /* Escape sequences of names stood in messages as they are. */
+  tdm_tensor *none = NULL;
+  CHECK_FAILS(tdm_get(stepped, "a\x1b[1mb", &none), TDM_USAGE, "'a\\x1b[1mb'");
 
   tdm_tensor *all[] = {x, y, one, gw, gb, loss, loss2};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
