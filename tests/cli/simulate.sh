@@ -100,5 +100,9 @@ expect 2 'was measured on 2 ranks, but what it names has 4' "$bin/tandem" \
 echo '{"step_ms": 123.5, "ranks": 4, "artifact": "ddp.tdm"}' >measured.json
 expect 0 '"step_ms": ' "$bin/tandem" simulate fsdp.tdm --json \
   --calibrate=measured.json
+# A class of kernels that is no text ended the command by a signal.
+echo '{"step_ms": 123.5, "ranks": 4, "kernels": [{"class": 5, "ms": 1}]}' >measured.json
+expect 2 "expected 'kernels' as 'bench --kernels --json' prints them" "$bin/tandem" \
+  simulate ddp.tdm --calibrate=measured.json
 expect 0 'h100 ' "$bin/tandem" help machines
 finish

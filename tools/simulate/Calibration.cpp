@@ -53,7 +53,12 @@ Result<Measurement> readMeasurement(const std::string &path) {
     double products = 0, others = 0;
     for (const json &one : *kernels) {
       auto time = one.is_object() ? number(one, "ms") : std::nullopt;
-      std::string kind = one.is_object() ? one.value("class", "") : "";
+      std::string kind;
+      bool isNamed = time && one.contains("class");
+      if (isNamed && one["class"].is_string())
+        kind = one["class"].get<std::string>();
+      else if (isNamed)
+        time.reset();
       if (!time)
         return wrong("expected 'kernels' as 'bench --kernels --json' prints "
                      "them, each with 'class' and 'ms'");
