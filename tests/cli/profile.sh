@@ -91,4 +91,14 @@ expect 0 '' "$tandem" profile "$model" --target=cuda:sm_90 --cubin=no \
   --json
 printf '%s\n' "$out" >e.json
 python3 "$check" emulated e.json || fail 'the facts of the emulator are wrong'
+# With less memory than it has.
+emulated=("$tandem" profile "$model" --target=cuda:sm_90 --cubin=no
+  --emulation --device=cuda-emu --optimizer=sgd:lr=1e-3 --steps=2 --warmup=1)
+expect 0 'the emulator.s' "${emulated[@]}" --memory-limit=1GiB
+expect 1 'in use, but the limit that was set is 4096' "${emulated[@]}" \
+  --memory-limit=4KiB
+expect 2 "expected bytes, as 500MB or 6GiB, but got '4XB'" "${emulated[@]}" \
+  --memory-limit=4XB
+expect 2 '--device=cpu and --memory-limit exclude each other' "$tandem" \
+  profile "$model" --device=cpu --memory-limit=1GiB
 finish

@@ -11,6 +11,7 @@
 #include "runtime/comm/Shard.h"
 #include "runtime/device/Processors.h"
 #include "tools/commands/Checkpoint.h"
+#include "tools/commands/MemoryLimit.h"
 #include "tools/commands/Print.h"
 #include "tools/commands/Sandbox.h"
 #include "tools/commands/TableFiles.h"
@@ -23,6 +24,18 @@ namespace tandem::commands {
 using artifact::Manifest;
 using artifact::Program;
 using artifact::Role;
+
+Option &declareMemoryLimit(OptionTable &options, std::string &limit) {
+  return options
+      .text("memory-limit", "BYTES", limit,
+            "the most that the process may have of the GPU's memory")
+      .check([](std::string_view text) {
+        return bytesFrom(text).status().in("--memory-limit");
+      })
+      .example("8GiB")
+      .byDefault("what the GPU has")
+      .excludes("device=cpu");
+}
 
 void ModelOptions::declare(OptionTable &options) {
   options.group("");
@@ -72,15 +85,7 @@ void ModelOptions::declare(OptionTable &options) {
       .oneOf({"auto", "no"})
       .excludes("device=cpu")
       .byDefault("auto");
-  options
-      .text("memory-limit", "BYTES", memoryLimit,
-            "the most that the process may have of the GPU's memory")
-      .check([](std::string_view text) {
-        return bytesFrom(text).status().in("--memory-limit");
-      })
-      .example("8GiB")
-      .byDefault("what the GPU has")
-      .excludes("device=cpu");
+  declareMemoryLimit(options, memoryLimit);
   options
       .text("profile", "F.json", profile,
             "write what ran on the device, and when, in Chrome's format")

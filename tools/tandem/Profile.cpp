@@ -16,6 +16,7 @@
 #include "tools/tandem/WriteText.h"
 
 #include "tools/commands/Checkpoint.h"
+#include "tools/commands/MemoryLimit.h"
 #include "tools/commands/Print.h"
 
 #include <cstdio>
@@ -34,7 +35,7 @@ struct ProfileOptions {
           "what the processor counts; of a model also where in it the time is "
           "spent. Inputs and parameters that are not given are made up.";
 
-  std::string path, program, params, device, flame, html, trace;
+  std::string path, program, params, device, memoryLimit, flame, html, trace;
   std::vector<std::string> data;
   std::optional<int64_t> runThreads;
   Repeats repeats;
@@ -64,6 +65,7 @@ void ProfileOptions::declare(OptionTable &table) {
       })
       .example("cpu")
       .byDefault("cpu if the artifact has code for it, else cuda");
+  declareMemoryLimit(table, memoryLimit);
   table
       .integer("run-threads", "N", runThreads, 1, 1024,
                "threads that the program runs on")
@@ -156,6 +158,7 @@ static Status profile(const ProfileOptions &command) {
   ModelOptions asked;
   asked.threads = command.runThreads;
   asked.device = command.device;
+  asked.memoryLimit = command.memoryLimit;
   auto options = asked.runtimeOptions();
   if (!options)
     return std::move(options).status();
