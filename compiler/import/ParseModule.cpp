@@ -24,6 +24,10 @@ using Module = OwningOpRef<ModuleOp>;
 /// MLIR's parser deletes a region when a syntax error follows it, though ops
 /// before it may use what it defines, by a name that was not yet known. So the
 /// first error takes the operands of all ops that were parsed.
+///
+/// What it says is an error is one, whatever it returns: behind a type of a
+/// dialect it lexes the next word twice, says that a string has no end, and
+/// goes on with the line behind it, as if this one were not there.
 static Module parseText(const llvm::SourceMgr &sources, Location at) {
   MLIRContext *context = at.getContext();
   Block block;
@@ -40,7 +44,8 @@ static Module parseText(const llvm::SourceMgr &sources, Location at) {
     });
     // Verified later: then an error leaves the ops as they are.
     ParserConfig config(context, /*verifyAfterParse=*/false);
-    if (failed(parseAsmSourceFile(sources, &block, config, &parsed)))
+    if (failed(parseAsmSourceFile(sources, &block, config, &parsed)) ||
+        !isFirst)
       return {};
   }
   Module module =

@@ -183,6 +183,21 @@ TEST_F(Files, SyntaxErrorsBehindRegionsAreErrors) {
   }
 }
 
+// MLIR's parser said that a string had no end, and went on without its line, so
+// that a write was missing in what was compiled.
+TEST_F(Files, StringsWithoutAnEndAreErrors) {
+  std::string all =
+      read("x.mlir", "module attributes {tandem.phase = \"capture\"} {\n"
+                     "func.func @graph(%s: !tandem.ref<4xf32> {tandem.role = "
+                     "#tandem.role<state \"s\">}) {\n"
+                     "%0 = tandem.read %s : !tandem.ref<4xf32>\n"
+                     "\" tandem.write %0 into %s : tensor<4xf32>, "
+                     "!tandem.ref<4xf32>\n"
+                     "return\n}\n}\n");
+  EXPECT_IN("expected '\"' in string literal", all);
+  EXPECT_IN("x.mlir' is not a valid module", all);
+}
+
 // As many strings as no memory holds ended the reader of bytecode with abort().
 TEST_F(Files, CountsOfBytecodeThatAreTooLargeAreErrors) {
   const char bytes[] = "ML\xefR\x0dStableHLO\0"
