@@ -2,15 +2,22 @@
 //
 // A main for an LLVMFuzzerTestOneInput that needs no libFuzzer:
 //
-//   DRIVER ROUNDS SEED_FILE...
+//   DRIVER [--seed=N] [--seconds=N] [--last=FILE] ROUNDS SEED_FILE...
+//   DRIVER [--seed=N] [--seconds=N] [--last=FILE] ROUNDS --any=BYTES
 //
 // runs the target on each seed, on each seed cut short, and on ROUNDS mutations
 // drawn from a fixed-seed generator: bytes set, flipped, copied, inserted and
-// removed, and boundary numbers written over a place. It prints the number of
-// inputs; an input that crashes the target fails the test.
+// removed, and boundary numbers written over a place. With --any inputs are any
+// bytes, up to so many: those of a target that takes them as decisions. It
+// prints the number of inputs; an input that crashes the target, or takes a
+// minute, fails the test.
+//
+// tools/fuzz gives another seed, and a time in place of a number of rounds;
+// FILE then has the input that is being run, so that it is there after a crash.
 //
 //===----------------------------------------------------------------------===//
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +27,13 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,6 +43,15 @@ using Bytes = std::vector<uint8_t>;
 
 class Mutator {
 public:
+  explicit Mutator(uint64_t seed) : random(seed) {}
+
+  Bytes any(size_t most) {
+    Bytes bytes(1 + below(most));
+    for (uint8_t &byte : bytes)
+      byte = static_cast<uint8_t>(random());
+    return bytes;
+  }
+
   void mutate(Bytes &bytes) {
     // Mostly one change: several rarely pass the first checks.
     for (size_t count = below(3) ? 1 : 1 + below(4); count; --count)
@@ -133,49 +154,126 @@ private:
                  text.end());
   }
 
-  std::mt19937_64 random{20240229};
+  std::mt19937_64 random;
 };
+
+/// The file that has the input which is being run: mapped, so that an input
+/// costs no call of the system.
+class LastInput {
+public:
+  bool open(const char *path) {
+    int file = ::open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0 || ::ftruncate(file, kBytes) != 0)
+      return false;
+    void *mapped =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    place = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t *>(mapped);
+    return place;
+  }
+  /// The size comes first, in 8 bytes.
+  void write(const Bytes &bytes) {
+    uint64_t size = std::min(bytes.size(), kBytes - sizeof(uint64_t));
+    if (!place)
+      return;
+    std::memcpy(place, &size, sizeof size);
+    if (size)
+      std::memcpy(place + sizeof size, bytes.data(), size);
+  }
+
+private:
+  static constexpr size_t kBytes = 1 << 20;
+  uint8_t *place = nullptr;
+} last;
 
 /// Gives the target a copy of exactly the input's size, so that a sanitizer
 /// sees each read past its end.
 void runOn(const Bytes &bytes) {
+  constexpr unsigned kSeconds = 60;
   std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
   if (!bytes.empty())
     std::memcpy(exact.get(), bytes.data(), bytes.size());
+  last.write(bytes);
+  ::alarm(kSeconds);
   LLVMFuzzerTestOneInput(exact.get(), bytes.size());
+  ::alarm(0);
 }
+
+struct Arguments {
+  bool parse(int argc, char **argv) {
+    std::vector<char *> rest;
+    for (int i = 1; i < argc; ++i) {
+      std::string_view word = argv[i];
+      size_t value = word.find('=') + 1;
+      if (word.starts_with("--seed="))
+        seed = std::strtoull(argv[i] + value, nullptr, 10);
+      else if (word.starts_with("--seconds="))
+        seconds = std::strtod(argv[i] + value, nullptr);
+      else if (word.starts_with("--any="))
+        any = std::strtoull(argv[i] + value, nullptr, 10);
+      else if (word.starts_with("--last="))
+        isRight &= last.open(argv[i] + value);
+      else
+        rest.push_back(argv[i]);
+    }
+    isRight &= !rest.empty() && (rest.size() == 1) == (any > 0);
+    for (size_t i = 0; isRight && i < rest.size(); ++i)
+      isRight = i == 0 ? (rounds = std::strtol(rest[0], nullptr, 10)) > 0
+                       : read(rest[i]);
+    return isRight;
+  }
+
+  uint64_t seed = 20240229;
+  double seconds = 0; ///< 0: `rounds`
+  size_t any = 0;     ///< 0: mutations of seeds
+  long rounds = 0;
+  std::vector<Bytes> seeds;
+
+private:
+  bool read(const char *path) {
+    std::ifstream file(path, std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(file),
+                       std::istreambuf_iterator<char>());
+    if (file && !seeds.back().empty())
+      return true;
+    std::fprintf(stderr, "cannot read '%s'\n", path);
+    return false;
+  }
+  bool isRight = true;
+};
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: %s ROUNDS SEED_FILE...\n", argv[0]);
+  Arguments given;
+  if (!given.parse(argc, argv)) {
+    std::fprintf(stderr,
+                 "usage: %s [--seed=N] [--seconds=N] [--last=FILE] ROUNDS "
+                 "SEED_FILE...|--any=BYTES\n",
+                 argv[0]);
     return 2;
   }
-  long rounds = std::strtol(argv[1], nullptr, 10);
-  std::vector<Bytes> seeds;
-  for (int i = 2; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    seeds.emplace_back(std::istreambuf_iterator<char>(file),
-                       std::istreambuf_iterator<char>());
-    if (!file || seeds.back().empty()) {
-      std::fprintf(stderr, "cannot read '%s'\n", argv[i]);
-      return 2;
-    }
-  }
   long count = 0;
-  Mutator mutator;
-  for (const Bytes &seed : seeds) {
+  Mutator mutator(given.seed);
+  for (const Bytes &seed : given.seeds) {
     runOn(seed);
     for (int i = 0; i < 64; ++i, ++count)
       runOn({seed.begin(), seed.begin() + static_cast<ptrdiff_t>(
                                               mutator.below(seed.size()))});
   }
-  for (long i = 0; i < rounds; ++i, ++count) {
-    Bytes bytes = seeds[mutator.below(seeds.size())];
-    mutator.mutate(bytes);
+  auto now = [] { return std::chrono::steady_clock::now(); };
+  auto end = now() + std::chrono::duration<double>(given.seconds);
+  for (long i = 0; given.seconds > 0 ? now() < end : i < given.rounds;
+       ++i, ++count) {
+    Bytes bytes;
+    if (given.any) {
+      bytes = mutator.any(given.any);
+    } else {
+      bytes = given.seeds[mutator.below(given.seeds.size())];
+      mutator.mutate(bytes);
+    }
     runOn(bytes);
   }
-  std::printf("%ld inputs\n", count + static_cast<long>(seeds.size()));
+  std::printf("%ld inputs\n", count + static_cast<long>(given.seeds.size()));
   return 0;
 }

@@ -2,16 +2,26 @@
 #ifndef TANDEM_TESTS_FUZZ_FUZZ_H
 #define TANDEM_TESTS_FUZZ_FUZZ_H
 
+#include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <source_location>
+#include <string>
 
 namespace tandem::fuzz {
 
 /// Ends the process, which is how a target tells of a broken promise.
-inline void require(bool condition) {
-  if (!condition)
-    std::abort();
+inline void
+require(bool condition,
+        std::source_location where = std::source_location::current()) {
+  if (condition)
+    return;
+  std::fprintf(stderr, "%s:%u: a promise is broken\n", where.file_name(),
+               unsigned(where.line()));
+  std::abort();
 }
 
 /// Whatever is refused is refused with a message that fits a line.
@@ -19,6 +29,18 @@ inline void requireMessage(const Status &status) {
   require(!status.ok() && !status.message().empty());
   for (char c : status.message())
     require(c >= 0x20 && c < 0x7f);
+}
+
+/// What options and files of plans are refused with is printed as forScreen()
+/// makes it, which leaves newlines and tabs.
+inline void requireShown(const std::string &message) {
+  std::string shown = artifact::forScreen(message);
+  std::replace(shown.begin(), shown.end(), '\n', ' ');
+  std::replace(shown.begin(), shown.end(), '\t', ' ');
+  require(!shown.empty());
+  // Letters of other alphabets stay.
+  for (unsigned char c : shown)
+    require(c >= 0x20 && c != 0x7f);
 }
 
 /// An array that was read holds what its shape says.
