@@ -382,7 +382,9 @@ def PackWeights : ModulePass<"tandem-pack-weights"> {
   let description = [{
     Where the module says `tandem.prepare`. The panels (passes/common/PackedWeights.h) are
     views of the weights, which say `tandem.prepared`: they are to be computed
-    once.
+    once. So are the filters of convolutions of f32 and f64, multiplied by what
+    follows for each plane, as a batch norm that infers
+    (docs/rationale/frozen-parameters.md).
   }];
   let statistics = [Statistic<"packed", "packed", "products that read panels">];
 }

@@ -96,6 +96,37 @@ TEST(Convolution, DepthwiseOfShortLines) {
   }
 }
 
+/// Planes whose vectors reach over the ends of lines: of several vectors, the
+/// last of one pixel or of all, in two parts; with fewer and with more lines of
+/// the result, and taps that see nothing but padding.
+TEST(Convolution, DepthwiseOfSmallImages) {
+  for (bool hasEnd : {false, true})
+    for (int bits : {0, 256}) {
+      auto check = [&](const Convolution &c) { ::check(c, bits, hasEnd); };
+      check({3, 5, 14, 14, 5, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}, 5});
+      check({1, 3, 16, 16, 3, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, 3});
+      check({3, 17, 7, 7, 17, 3, 3, {1, 1}, {0, 0, 1, 1}, {1, 1}, 17});
+      check({1, 7, 5, 7, 7, 3, 3, {1, 1}, {4, 3, 1, 1}, {1, 1}, 7});
+      check({3, 2, 9, 11, 2, 3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}, 2});
+      check({2, 3, 1, 1, 3, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}, 3});
+      check({2, 3, 13, 1, 3, 3, 1, {1, 1}, {1, 1, 0, 0}, {1, 1}, 3});
+      check({1, 3, 4, 8, 3, 2, 3, {1, 1}, {0, 1, 1, 1}, {1, 1}, 3, "f64"});
+    }
+}
+
+/// The first layer of a network, whose filters are cut into tiles of which the
+/// last is short.
+TEST(Convolution, ShortSumsOfManyFilters) {
+  for (bool hasEnd : {false, true})
+    for (int bits : {0, 256}) {
+      auto check = [&](const Convolution &c) { ::check(c, bits, hasEnd); };
+      check({1, 3, 33, 35, 32, 3, 3, {2, 2}, {1, 1, 1, 1}});
+      check({3, 3, 20, 19, 19, 3, 3, {1, 1}, {1, 1, 1, 1}});
+      check({2, 1, 18, 40, 64, 5, 5, {2, 1}, {2, 2, 2, 2}});
+      check({1, 3, 21, 50, 33, 3, 3, {1, 2}, {0, 1, 1, 0}, {1, 1}, 1, "f64"});
+    }
+}
+
 /// Blocks of lines and of images, bands of planes of which the last is short,
 /// several blocks of k, packed and plain factors; with strides vectors that are
 /// on part of a line, on one or on several.

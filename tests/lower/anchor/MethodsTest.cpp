@@ -74,7 +74,7 @@ TEST(Methods, RowsOfConvolutions) {
                         {"direct", images(20, 12, 24, 5), Pass::Forward},
                         {"direct", images(20, 12, 24, 5), Pass::InputGrad},
                         {"direct", images(20, 12, 24, 3), Pass::FilterGrad},
-                        {"windows", images(3, 16, 24, 3), Pass::Forward},
+                        {"pixels", images(3, 16, 24, 3), Pass::Forward},
                         {"windows", strided, Pass::FilterGrad}};
   for (const Case &c : cases) {
     std::string text = convolutionKernel(c.shape, c.pass);

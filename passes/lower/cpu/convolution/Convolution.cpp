@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ConvolutionProduct.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/Methods.h"
 #include "passes/lower/cpu/convolution/WindowPack.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
@@ -63,6 +64,7 @@ private:
   GemmOperand a;
   std::optional<GemmOperand> matrix;
   std::optional<Operand> output;
+  std::optional<VectorFinish> ends; ///< where results are not the sums
   GemmSchedule schedule;
   SmallVector<Value> at; ///< of the item
 };
@@ -89,6 +91,8 @@ WindowsEmitter::WindowsEmitter(AnchorKernel &kernel)
     windows.bindB(gemm);
   }
   output = kernel.directOutput(gemm.type, p.y, p.sizes, N);
+  if (!output)
+    ends = VectorFinish::of(kernel, p.y, p.sizes, N);
   bindResult();
   schedule = scheduleGemm(gemm, kernel.target, batches());
 }
@@ -102,6 +106,14 @@ void WindowsEmitter::bindResult() {
       index[N] = column;
       Value position = code.add(output->at(code, index), i * output->stride(M));
       code.store(sums, output->memref, position, mask);
+    };
+  else if (ends)
+    gemm.store = [this](Code &code, Value row, int64_t i, Value column,
+                        Value sums, Value mask) {
+      SmallVector<Value> index(at);
+      index[M] = code.add(row, i);
+      index[N] = column;
+      ends->emit(code, index, sums, mask);
     };
   else
     gemm.finish = [this](Code &, Value row, Value line, Value column,

@@ -1,9 +1,11 @@
 //===- PixelConvolution.cpp - convolutions of few planes ------------------===//
 #include "passes/lower/cpu/convolution/PixelConvolution.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 #include "passes/lower/cpu/convolution/ConvolutionSides.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
+#include "passes/lower/cpu/convolution/PlaneConvolution.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/target/CpuCaches.h"
 
@@ -56,7 +58,7 @@ private:
   bool isNarrow() const { return lanes < kernel.target.lanes(type); }
   /// Sums go from the registers to the result.
   bool isStored() const {
-    return output && x.phases == 1 && planeBlocks() == 1;
+    return (output || ends) && x.phases == 1 && planeBlocks() == 1;
   }
 
   void emitItem();
@@ -84,6 +86,7 @@ private:
   int64_t lanes;
   Operand filter;
   std::optional<Operand> output;
+  std::optional<VectorFinish> ends; ///< where results are not the sums
 
   int64_t rows, tileLines, vectors; ///< of a tile
   int64_t lines;                    ///< neighbours of an item
@@ -113,7 +116,7 @@ PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
 }
 
 Fit PixelConvolution::fit() const {
-  constexpr int64_t mostTaps = 49, mostPlanes = 32;
+  constexpr int64_t mostTaps = 49, mostPlanes = 64, shortest = 96;
   if (product.lanes == Product::Taps)
     return Fit::impossible("expected pixels as results but got taps");
   if (llvm::is_contained(product.sizes, 0) || taps == 0 || x.seen == 0 ||
@@ -130,15 +133,15 @@ Fit PixelConvolution::fit() const {
     return Fit::impossible("expected at most " + Twine(mostTaps) +
                            " taps, whose code is written out, but got " +
                            Twine(taps));
-  // A tile has all of them.
   if (across > mostPlanes)
     return Fit::impossible("expected at most " + Twine(mostPlanes) +
                            " planes of the result in a group but got " +
                            Twine(across));
   if (product.isPointwise())
     return Fit::slower("expected several taps but got one");
-  // Filters would fill half of a vector; pixels do, or more.
-  if (2 * across > lanes)
+  // Filters would fill half of a vector; pixels do, or more. But short sums are
+  // not worth transposing what comes of them (DirectConvolution::fit).
+  if (2 * across > lanes && (taps == 1 || planes * taps >= shortest))
     return Fit::slower("expected at most " + Twine(lanes / 2) +
                        " planes of the result in a group, half of a vector, "
                        "but got " +
@@ -164,7 +167,8 @@ void PixelConvolution::schedule() {
   // Short vectors wait for each other's sums longer.
   const int64_t mostLines = isNarrow() ? 8 : 4;
   int64_t most = kernel.target.registers >= 32 ? 24 : 10;
-  rows = keepsTaps() ? 1 : across;
+  int64_t mostRows = kernel.target.registers >= 32 ? 8 : 4;
+  rows = keepsTaps() ? 1 : across > 8 ? equalParts(across, mostRows) : across;
   if (keepsTaps())
     most = 16;
   vectors = equalParts(vectorsAcross(), std::max<int64_t>(1, most / rows));
@@ -200,6 +204,8 @@ void PixelConvolution::takeScratch() {
   padded.emplace(kernel, image, y, x, /*images=*/1, planesOfBlock, lines, type,
                  /*splits=*/x.step == 2);
   output = kernel.directOutput(type, product.y, product.sizes, Product::N);
+  if (!output && x.phases == 1 && planeBlocks() == 1)
+    ends = VectorFinish::of(kernel, product.y, product.sizes, Product::N);
   sumsOfPhase = vectorsAcross() * lanes;
   sumsOfLine = x.phases * sumsOfPhase;
   linesOfBand = lines * y.phases;
@@ -410,6 +416,8 @@ void PixelConvolution::storeVector(Value sum, Value row, Value line,
   index[Group] = atGroup;
   index[M] = row;
   index[N] = code.add(code.mul(line, x.results), column);
+  if (ends)
+    return ends->emit(code, index, sum, mask);
   code.store(sum, output->memref, output->at(code, index), mask);
 }
 
@@ -524,27 +532,38 @@ void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
 
 Fit lower::cpu::fitPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
+  if (PlaneConvolution(kernel, product).fits())
+    return Fit::good();
   return PixelConvolution(kernel, product).fit();
 }
 
 double lower::cpu::secondsOfPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
+  PlaneConvolution whole(kernel, product);
   return secondsOf(kernel.kernel, kernel.anchor,
-                   PixelConvolution(kernel, product).multiplyAdds());
+                   whole.fits()
+                       ? whole.multiplyAdds()
+                       : PixelConvolution(kernel, product).multiplyAdds());
 }
 
 int64_t lower::cpu::scratchOfPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
+  PlaneConvolution whole(kernel, product);
+  if (whole.fits())
+    return kernel.countScratch([&] { whole.takeScratch(); });
   PixelConvolution convolution(kernel, product);
   return kernel.countScratch([&] { convolution.prepare(); });
 }
 
 ScheduleOverride lower::cpu::cutPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
-  return PixelConvolution(kernel, product).numbers();
+  PlaneConvolution whole(kernel, product);
+  return whole.fits() ? whole.numbers()
+                      : PixelConvolution(kernel, product).numbers();
 }
 
 FailureOr<Work> lower::cpu::emitPixelConvolution(AnchorKernel &kernel) {
   auto product = ConvolutionProduct::of(kernel.anchor);
-  return PixelConvolution(kernel, product).emit();
+  PlaneConvolution whole(kernel, product);
+  return whole.fits() ? whole.emit() : PixelConvolution(kernel, product).emit();
 }

@@ -212,6 +212,8 @@ void PointwiseConvolution::takeScratch() {
         term);
   output = kernel.directOutput(takesPairs ? code.b.getBF16Type() : type,
                                product.y, product.sizes, Product::N);
+  if (!output && !takesPairs && !expands())
+    ends = VectorFinish::of(kernel, product.y, product.sizes, Product::N);
   if (keepsSums())
     sums = kernel.scratch.take(code, {s.band * sumsOfRow()}, type);
   if (expands())

@@ -19,6 +19,7 @@
 
 #include "passes/lower/common/ConvolutionProduct.h"
 #include "passes/lower/common/Method.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/products/PackedNumber.h"
 
 #include <optional>
@@ -92,7 +93,7 @@ private:
   /// A run of x, and a vector that begins with its last element.
   int64_t expandedLength() const { return (4 * s.runVectors + 1) * s.lanes; }
   /// Sums go from the registers to the result.
-  bool isStored() const { return output && !expands(); }
+  bool isStored() const { return (output || ends) && !expands(); }
   bool keepsSums() const { return !isStored() || kBlocks() > 1; }
 
   /// A block of pixels: of these images, from this line of y on.
@@ -156,6 +157,7 @@ private:
   int64_t terms;   ///< k: planes that are summed, or pairs of them
   mlir::Type term; ///< what is packed: the type of the sums, or words
   std::optional<Operand> output;
+  std::optional<VectorFinish> ends; ///< where results are not the sums
   PointwiseSchedule s;
 
   PackedNumber packed; ///< of the block in scratch

@@ -21,6 +21,8 @@ void PointwiseConvolution::storeVector(Value row, Value image, Value pixel,
   at[Group] = block.group;
   at[M] = row;
   at[N] = pixel;
+  if (ends)
+    return ends->emit(code, at, vector, mask);
   if (takesPairs)
     vector = pairs::narrow(code, vector);
   code.store(vector, output->memref, output->at(code, at), mask);
