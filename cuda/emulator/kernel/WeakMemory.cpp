@@ -78,17 +78,24 @@ WeakMemory::Page &WeakMemory::pageOf(uintptr_t address) {
   return *lastPage.second;
 }
 
-/// Calls visit(page, byte of the page) until it finds a race.
+/// Calls visit(page, byte of the page, address) for each byte; returns the
+/// first race that it finds.
 template <typename Visit>
 WeakMemory::Race WeakMemory::forBytes(const void *pointer, size_t bytes,
                                       Visit visit) {
-  Race first;
-  for (uintptr_t at = addressOf(pointer), end = at + bytes; at < end; ++at) {
-    Race race = visit(pageOf(at), at);
-    if (!first.kind)
-      first = race;
+  Found first;
+  uintptr_t where = 0;
+  for (uintptr_t at = addressOf(pointer), end = at + bytes; at < end;) {
+    Page &page = pageOf(at);
+    for (size_t i = at % kPage; i < kPage && at < end; ++i, ++at) {
+      Found found = visit(page, i, at);
+      if (found.kind && !first.kind) {
+        first = found;
+        where = at;
+      }
+    }
   }
-  return first;
+  return first.kind ? raceWith(first, where) : Race();
 }
 
 uint32_t WeakMemory::stampOf(uint32_t thread, bool isAtomic) {
@@ -105,12 +112,15 @@ uint32_t WeakMemory::stampOf(uint32_t thread, bool isAtomic) {
   return last;
 }
 
+/// Blocks run one after the other, so that a block's releases stand together.
 bool WeakMemory::covers(const Releases &all, const Stamp &stamp) const {
-  return std::any_of(all.begin(), all.end(), [&](uint32_t number) {
-    const Release &release = releases[number];
-    return release.block == stamp.block &&
-           release.knowledge.knows(stamp.thread, stamp.time);
+  auto at = std::partition_point(all.begin(), all.end(), [&](uint32_t number) {
+    return releases[number].block < stamp.block;
   });
+  for (; at != all.end() && releases[*at].block == stamp.block; ++at)
+    if (releases[*at].knowledge.knows(stamp.thread, stamp.time))
+      return true;
+  return false;
 }
 
 /// Whether the access happens before what `thread` does now. Threads of the
@@ -129,35 +139,32 @@ bool WeakMemory::knows(uint32_t thread, uint32_t number) {
   return false;
 }
 
-WeakMemory::Race WeakMemory::raceWith(uint32_t number, const char *kind,
+WeakMemory::Race WeakMemory::raceWith(const Found &found,
                                       uintptr_t address) const {
-  const Stamp &stamp = stamps[number];
-  return {kind, blocks[stamp.block].id, stamp.thread, address};
+  const Stamp &stamp = stamps[found.stamp];
+  return {found.kind, blocks[stamp.block].id, stamp.thread, address};
 }
 
 WeakMemory::Race WeakMemory::read(uint32_t thread, const void *pointer,
                                   size_t bytes) {
   uint32_t mine = stampOf(thread, false);
-  return forBytes(pointer, bytes, [&](Page &page, uintptr_t at) {
-    size_t i = at % kPage;
+  return forBytes(pointer, bytes, [&](Page &page, size_t i, uintptr_t) {
     page.reader[i] = mine;
     if (knows(thread, page.writer[i]))
-      return Race();
-    return raceWith(page.writer[i], "read of what another block wrote", at);
+      return Found();
+    return Found{"read of what another block wrote", page.writer[i]};
   });
 }
 
 WeakMemory::Race WeakMemory::write(uint32_t thread, const void *pointer,
                                    size_t bytes) {
   uint32_t mine = stampOf(thread, false);
-  return forBytes(pointer, bytes, [&](Page &page, uintptr_t at) {
-    size_t i = at % kPage;
-    Race race;
+  return forBytes(pointer, bytes, [&](Page &page, size_t i, uintptr_t at) {
+    Found race;
     if (!knows(thread, page.writer[i]))
-      race =
-          raceWith(page.writer[i], "write over what another block wrote", at);
+      race = {"write over what another block wrote", page.writer[i]};
     else if (!knows(thread, page.reader[i]))
-      race = raceWith(page.reader[i], "write over what another block read", at);
+      race = {"write over what another block read", page.reader[i]};
     if (!page.written[i]) {
       page.written[i] = true;
       page.original[i] = *reinterpret_cast<const std::byte *>(at);
@@ -174,16 +181,13 @@ WeakMemory::Race WeakMemory::write(uint32_t thread, const void *pointer,
 WeakMemory::Race WeakMemory::atomic(uint32_t thread, const void *pointer,
                                     size_t bytes, bool reads, bool writes) {
   uint32_t mine = stampOf(thread, true);
-  Race race = forBytes(pointer, bytes, [&](Page &page, uintptr_t at) {
-    size_t i = at % kPage;
-    Race found;
+  Race race = forBytes(pointer, bytes, [&](Page &page, size_t i, uintptr_t) {
+    Found found;
     if (!stamps[page.writer[i]].isAtomic && !knows(thread, page.writer[i]))
-      found = raceWith(page.writer[i],
-                       "atomic access to what another block wrote", at);
+      found = {"atomic access to what another block wrote", page.writer[i]};
     else if (writes && !stamps[page.reader[i]].isAtomic &&
              !knows(thread, page.reader[i]))
-      found = raceWith(page.reader[i],
-                       "atomic write over what another block read", at);
+      found = {"atomic write over what another block read", page.reader[i]};
     if (writes) // all blocks see it at once: nothing to take back
       page.writer[i] = mine;
     else

@@ -100,10 +100,16 @@ private:
     std::vector<Piece> pieces;
   };
 
+  /// With whom, and in what words; no words: with nobody.
+  struct Found {
+    const char *kind = nullptr;
+    uint32_t stamp = 0;
+  };
+
   Page &pageOf(uintptr_t address);
   uint32_t stampOf(uint32_t thread, bool isAtomic);
   bool knows(uint32_t thread, uint32_t stamp);
-  Race raceWith(uint32_t stamp, const char *kind, uintptr_t address) const;
+  Race raceWith(const Found &found, uintptr_t address) const;
   Releases knownTo(uint32_t thread) const;
   bool covers(const Releases &releases, const Stamp &stamp) const;
   void show(const Releases &news);
