@@ -133,7 +133,10 @@ Status Checker::drawArguments() {
       auto tensor = model.get(name);
       if (!tensor)
         return tensor.status();
-      arguments.push_back(toArray(*tensor));
+      auto host = tensor->onHost();
+      if (!host)
+        return host.status();
+      arguments.push_back(toArray(*host));
       continue;
     }
     const artifact::Value *value = model.manifest().findValue(name);
@@ -196,7 +199,11 @@ Status Checker::argumentsOf(func::FuncOp program,
     auto tensor = model.get(role.getName().str());
     if (!tensor)
       return tensor.status();
-    found.push_back(toArray(*tensor));
+    // At once: reading elements of a device one by one takes most of a check.
+    auto host = tensor->onHost();
+    if (!host)
+      return host.status();
+    found.push_back(toArray(*host));
   }
   return Status::success();
 }
