@@ -56,6 +56,10 @@ Value TileCode::after(Value pointer, Value bytes) const {
                              ArrayRef<LLVM::GEPArg>{number(bytes)});
 }
 
+TileAddress TileCode::from(const TileAddress &place, int64_t first) const {
+  return {row(place, first), place.stride};
+}
+
 static Type tileType(OpBuilder &b) {
   return LLVM::LLVMX86AMXType::get(b.getContext());
 }
@@ -81,7 +85,7 @@ TileCode::Tile TileCode::zeros() const {
     return {call(tileType(b), "llvm.x86.tilezero.internal",
                  {half(lines), half(rowBytes)})};
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(sumsType()));
-  return Tile(lines, zero);
+  return Tile(height, zero);
 }
 
 Value TileCode::loadFactor(const TileAddress &place, bool isStreamed) const {
@@ -98,7 +102,7 @@ TileCode::Tile TileCode::load(const TileAddress &place) const {
   if (isOwn)
     return {loadFactor(place)};
   Tile rows;
-  for (int64_t i = 0; i < lines; ++i)
+  for (int64_t i = 0; i < height; ++i)
     rows.push_back(
         LLVM::LoadOp::create(b, loc, sumsType(), row(place, i), kAlignment));
   return rows;
@@ -122,18 +126,23 @@ Value TileCode::multiplyAdd(Value left, Value right, Value sums) const {
 }
 
 TileCode::Tile TileCode::multiplyAdd(const TileAddress &left,
-                                     const TileAddress &right, int64_t count,
-                                     ValueRange sums) const {
+                                     ArrayRef<TileAddress> rights,
+                                     int64_t count, ValueRange sums) const {
   auto words = VectorType::get({lines}, b.getI32Type());
   Tile rows(sums);
   for (int64_t pair = 0; pair < count; ++pair) {
-    Value ofRight =
-        LLVM::LoadOp::create(b, loc, words, row(right, pair), kAlignment);
-    for (int64_t i = 0; i < lines; ++i) {
+    SmallVector<Value> ofRights;
+    for (const TileAddress &right : rights)
+      ofRights.push_back(
+          LLVM::LoadOp::create(b, loc, words, row(right, pair), kAlignment));
+    for (int64_t i = 0; i < height; ++i) {
       Value word = LLVM::LoadOp::create(
           b, loc, b.getI32Type(), row(left, i, pair * pairBytes), kAlignment);
-      rows[i] =
-          pairs::multiplyAdd(code, code.splat(word, lines), ofRight, rows[i]);
+      Value ofLeft = code.splat(word, lines);
+      for (auto [j, ofRight] : llvm::enumerate(ofRights)) {
+        Value &sum = rows[static_cast<int64_t>(j) * height + i];
+        sum = pairs::multiplyAdd(code, ofLeft, ofRight, sum);
+      }
     }
   }
   return rows;

@@ -10,8 +10,8 @@
 // do so again and again. What is missing at the edges is zeros.
 //
 // Where there are none, but an instruction that adds the products of 16 pairs
-// to 16 sums, a tile of sums is 16 vectors, one for each of its rows: a row of
-// the right tile is multiplied by the pair of each row of the left one.
+// to 16 sums, sums are vectors, of some rows of several tiles: a row of each
+// right tile is multiplied by the pair of each row of the left one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILECODE_H
@@ -46,16 +46,19 @@ public:
   /// Values of a tile of sums: itself, or its rows.
   using Tile = llvm::SmallVector<Value>;
 
-  /// Of the processor's own tiles, or else of vectors.
-  TileCode(Code &code, bool isOwn)
-      : code(code), b(code.b), loc(code.loc), isOwn(isOwn) {}
+  /// Of the processor's own tiles, or else of vectors, `height` rows of a tile
+  /// at one time.
+  TileCode(Code &code, bool isOwn, int64_t height = lines)
+      : code(code), b(code.b), loc(code.loc), isOwn(isOwn), height(height) {}
 
-  int64_t values() const { return isOwn ? 1 : lines; }
+  int64_t values() const { return isOwn ? 1 : height; }
 
   /// Element `position` of a memref of one dimension, without an offset.
   Value pointer(Value memref, Value position) const;
   /// `bytes` (an index) after a pointer.
   Value after(Value pointer, Value bytes) const;
+  /// The place of a tile's rows from `row` on.
+  TileAddress from(const TileAddress &place, int64_t row) const;
   /// An index as an i64.
   Value number(Value index) const;
 
@@ -68,9 +71,9 @@ public:
   Value loadFactor(const TileAddress &place, bool isStreamed = false) const;
   /// The sums with the products of a left and a right factor added to them.
   Value multiplyAdd(Value left, Value right, Value sums) const;
-  /// The same of a tile of vectors, along `count` pairs of k from the first on
-  /// of the factors at these places.
-  Tile multiplyAdd(const TileAddress &left, const TileAddress &right,
+  /// The same of vectors, the rows of one right tile after those of another,
+  /// along `count` pairs of k from the first on of the factors at these places.
+  Tile multiplyAdd(const TileAddress &left, llvm::ArrayRef<TileAddress> rights,
                    int64_t count, mlir::ValueRange sums) const;
 
 private:
@@ -85,6 +88,7 @@ private:
   mlir::OpBuilder &b;
   mlir::Location loc;
   bool isOwn;
+  int64_t height; ///< of what is loaded, stored and summed, of vectors
 };
 
 } // namespace tandem::lower::cpu

@@ -15,6 +15,22 @@ using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 using llvm::divideCeil;
 
+/// Vectors of pairs have sums of few rows of several tiles: each pair of a left
+/// row, which is loaded for all lanes, is then multiplied by as many rows of
+/// right ones. With 24 sums that is a load for two operations; of one tile it
+/// would be one for each.
+static TileSchedule::Block blockOfPairs(int64_t N) {
+  int64_t across = divideCeil(N, TileCode::lines);
+  if (across == 1)
+    return {};
+  auto padded = [&](int64_t columns) { return llvm::alignTo(across, columns); };
+  // Two take 20 loads for 32 operations, three take 22 for 48.
+  return {1, 16 * padded(3) <= 17 * padded(2) ? 3 : 2};
+}
+static int64_t linesAtOnce(int64_t N) {
+  return blockOfPairs(N).columns == 1 ? TileCode::lines : TileCode::lines / 2;
+}
+
 /// What tiles, or vectors of pairs, do beyond what the model counts on.
 static double fasterBy(bool hasOwn) { return hasOwn ? 16 : 2; }
 
@@ -46,15 +62,17 @@ private:
   void packGroup(const Range &range);
   void emitRows(const Range &range, Value from, Value to);
   void emitBlock(Value m, Value panel, const Range &range);
+  void sumLines(Value m, Value panel, const Range &range, Value row,
+                int64_t firstLine);
   TileAddress leftTile(Value m, int64_t tile, Value step);
   TileAddress rightTile(Value panel, int64_t tile, Value step);
   TileAddress sumsTile(Value row, int64_t tileRow, int64_t tileColumn);
   Code::Values multiply(Value m, Value panel, const Range &range,
-                        Code::Values sums);
+                        int64_t firstLine, Code::Values sums);
   Code::Values multiplyOwn(Value m, Value panel, Value step,
                            Code::Values block);
   Code::Values multiplyPairs(Value m, Value panel, Value step,
-                             Code::Values block);
+                             int64_t firstLine, Code::Values block);
   void finishBlock(Value m, Value firstRow, Value column);
   void storeRow(Value row, Value sumsRow, Value column, int64_t columns);
   void forEachRange(const Range &whole, int64_t step, int64_t size,
@@ -97,8 +115,9 @@ TileProduct::TileProduct(AnchorKernel &kernel,
                          ArrayRef<ArrayRef<AffineExpr>> factors,
                          ArrayRef<int64_t> sizes, bool isTurned)
     : kernel(kernel), code(kernel.code), hasOwn(hasTiles(kernel.anchor)),
-      tiles(kernel.code, hasOwn), sizes(sizes), isTurned(isTurned),
-      m(sizes.size() - (isTurned ? 2 : 3)),
+      tiles(kernel.code, hasOwn,
+            linesAtOnce(sizes[sizes.size() - (isTurned ? 3 : 2)])),
+      sizes(sizes), isTurned(isTurned), m(sizes.size() - (isTurned ? 2 : 3)),
       n(sizes.size() - (isTurned ? 3 : 2)), k(sizes.size() - 1), M(sizes[m]),
       N(sizes[n]), K(sizes[k]), steps(divideCeil(K, TileCode::terms)),
       left(kernel, isTurned, TileFactor::Left, factors[isTurned], sizes, m, k),
@@ -116,7 +135,7 @@ TileProduct::TileProduct(AnchorKernel &kernel,
     asked = turned;
   }
   TileSchedule::Block block =
-      hasOwn ? TileSchedule::blockOf(M, N) : TileSchedule::Block();
+      hasOwn ? TileSchedule::blockOf(M, N) : blockOfPairs(N);
   s = scheduleTiles(M, N, K, batches, block, false, asked);
   if (left.isInPlace(s.height()))
     s = scheduleTiles(M, N, K, batches, block, true, asked);
@@ -255,12 +274,12 @@ TileAddress TileProduct::sumsTile(Value row, int64_t tileRow,
 }
 
 Code::Values TileProduct::multiply(Value m, Value panel, const Range &range,
-                                   Code::Values sums) {
-  return code.loop(range.from, range.to, 1, sums,
-                   [&](Value step, ValueRange carried) {
-                     return hasOwn ? multiplyOwn(m, panel, step, carried)
-                                   : multiplyPairs(m, panel, step, carried);
-                   });
+                                   int64_t firstLine, Code::Values sums) {
+  return code.loop(
+      range.from, range.to, 1, sums, [&](Value step, ValueRange carried) {
+        return hasOwn ? multiplyOwn(m, panel, step, carried)
+                      : multiplyPairs(m, panel, step, firstLine, carried);
+      });
 }
 
 Code::Values TileProduct::multiplyOwn(Value m, Value panel, Value step,
@@ -284,33 +303,34 @@ Code::Values TileProduct::multiplyOwn(Value m, Value panel, Value step,
 }
 
 Code::Values TileProduct::multiplyPairs(Value m, Value panel, Value step,
-                                        Code::Values block) {
-  constexpr int64_t atOnce = 4; // of 16 pairs: 64 multiplications
-  TileAddress left = leftTile(m, 0, step), right = rightTile(panel, 0, step);
+                                        int64_t firstLine, Code::Values block) {
+  // Of 16 pairs: 64 multiplications, or 48 of three tiles.
+  const int64_t atOnce = s.columns > 2 ? 2 : 4;
+  TileAddress left = tiles.from(leftTile(m, 0, step), firstLine);
+  SmallVector<TileAddress> rights;
+  for (int64_t j = 0; j < s.columns; ++j)
+    rights.push_back(rightTile(panel, j, step));
   return code.loop(
       code.index(0), code.index(TileCode::terms / 2), atOnce, block,
       [&](Value pair, ValueRange carried) {
-        TileAddress a = left, b = right;
+        TileAddress a = left;
         a.pointer = tiles.after(a.pointer, code.mul(pair, TileCode::pairBytes));
-        b.pointer = tiles.after(b.pointer, code.mul(pair, TileCode::rowBytes));
+        SmallVector<TileAddress> b(rights);
+        for (TileAddress &right : b)
+          right.pointer =
+              tiles.after(right.pointer, code.mul(pair, TileCode::rowBytes));
         return tiles.multiplyAdd(a, b, atOnce, carried);
       });
 }
 
-void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
-  // The first row of the block's sums in scratch.
-  Value row = code.index(0);
-  if (manyPanels)
-    row = code.add(code.mul(code.sub(panel, firstPanel),
-                            llvm::alignTo(s.mBlock, s.height())),
-                   code.sub(m, mBegin));
-  else if (manyParts)
-    row = code.sub(m, nearBegin);
-
+/// Adds the products along a range to the sums of a block, or of some of its
+/// lines, whose first row in scratch is `row`.
+void TileProduct::sumLines(Value m, Value panel, const Range &range, Value row,
+                           int64_t firstLine) {
   auto forEach = [&](auto body) {
     for (int64_t i = 0; i < s.rows; ++i)
       for (int64_t j = 0; j < s.columns; ++j)
-        body(i * s.columns + j, sumsTile(row, i, j));
+        body(i * s.columns + j, tiles.from(sumsTile(row, i, j), firstLine));
   };
   Code::Values block;
   Value none = tiles.number(code.index(0));
@@ -325,11 +345,27 @@ void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
     place.stride = code.select(range.isFirst, none, place.stride);
     llvm::append_range(block, tiles.load(place));
   });
-  block = multiply(m, panel, range, block);
+  block = multiply(m, panel, range, firstLine, block);
   forEach([&](int64_t tile, const TileAddress &place) {
     int64_t values = tiles.values();
     tiles.store(ValueRange(block).slice(tile * values, values), place);
   });
+}
+
+void TileProduct::emitBlock(Value m, Value panel, const Range &range) {
+  // The first row of the block's sums in scratch.
+  Value row = code.index(0);
+  if (manyPanels)
+    row = code.add(code.mul(code.sub(panel, firstPanel),
+                            llvm::alignTo(s.mBlock, s.height())),
+                   code.sub(m, mBegin));
+  else if (manyParts)
+    row = code.sub(m, nearBegin);
+
+  // Vectors of pairs: some lines at one time, as far as there are any.
+  for (int64_t line = 0; line < std::min(M, s.height());
+       line += hasOwn ? s.height() : tiles.values())
+    sumLines(m, panel, range, row, line);
   code.when(range.isLast,
             [&] { finishBlock(m, row, firstOf(panel, s.width())); });
 }

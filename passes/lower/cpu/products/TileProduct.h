@@ -1,12 +1,12 @@
 //===- TileProduct.h - matrix products of bf16 by tiles -------------------===//
 //
 // Products of bf16 with sums in f32 on processors that have tiles (TileCode.h),
-// or an instruction for pairs, with which a block of sums is one tile.
-// The item of work is a block of rows times a group of panels of columns: the
-// panels' tiles are packed into scratch, so are those of the rows where they
-// cannot be read in place, and blocks of 2 x 2 tiles of sums run along k. A sum
-// is made in the order of k, 32 terms at a time, in whatever way the product is
-// cut: between two parts it rests in scratch.
+// or an instruction for pairs, with which a block of sums is some tiles in a
+// row. The item of work is a block of rows times a group of panels of columns:
+// the panels' tiles are packed into scratch, so are those of the rows where
+// they cannot be read in place, and blocks of 2 x 2 tiles of sums run along k.
+// A sum is made in the order of k, 32 terms at a time, in whatever way the
+// product is cut: between two parts it rests in scratch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_PRODUCTS_TILEPRODUCT_H
