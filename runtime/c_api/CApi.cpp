@@ -134,6 +134,9 @@ Status load(Model &model, const char *path) {
   Result<io::TensorFiles> files = io::TensorFiles::open(path);
   if (!files)
     return std::move(files).status();
+  if (Status status = checkpoint::refuseAdapters(*files, model.manifest());
+      !status)
+    return std::move(status).in("'" + std::string(path) + "'");
   std::string problems;
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const artifact::Value *variable : checkpoint::variablesOf(model)) {

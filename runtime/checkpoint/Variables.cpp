@@ -1,5 +1,6 @@
 //===- Variables.cpp - a rank's part of a parameter or state --------------===//
 #include "runtime/checkpoint/Variables.h"
+#include "runtime/artifact/Adapters.h"
 
 #include "runtime/comm/MeshCommunicators.h"
 
@@ -153,6 +154,25 @@ bool isFurtherName(const artifact::Manifest &manifest, std::string_view name) {
     if (std::ranges::find(value.alsoCalled, name) != value.alsoCalled.end())
       return true;
   return false;
+}
+
+Status refuseAdapters(const io::TensorFiles &files,
+                      const artifact::Manifest &manifest) {
+  auto hasParam = [&](std::string_view name) {
+    return std::ranges::any_of(
+        manifest.values, [&](const artifact::Value &value) {
+          return value.role == Role::Param && value.name == name;
+        });
+  };
+  for (const auto &[name, entry] : files.entries())
+    if (std::string weight = artifact::adaptedWeight(name);
+        !weight.empty() && hasParam(weight) && !hasParam(name))
+      return Status::usage(
+          "has an adapter '" + name + "' of '" + weight +
+          "', which the artifact has none for: expected one that was compiled "
+          "with --lora, or weights with their adapters in them ('tandem "
+          "checkpoint merge --fold-adapters')");
+  return Status::success();
 }
 
 Result<io::Array> readPart(const io::TensorFiles &files,

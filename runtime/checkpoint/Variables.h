@@ -46,6 +46,11 @@ Result<std::string> nameIn(const io::TensorFiles &files,
 /// True if `name` is a further name of a parameter.
 bool isFurtherName(const artifact::Manifest &manifest, std::string_view name);
 
+/// Fails with Usage if the files have adapters of weights that the model has
+/// without: it would compute what the base of the training does.
+Status refuseAdapters(const io::TensorFiles &files,
+                      const artifact::Manifest &manifest);
+
 /// Returns this rank's part of the tensor `name`, whose shape fits; padding is
 /// zeros. Nothing else of the tensor is read but the pieces that it lies in. Of
 /// a sum that other ranks made, the first rank gets all, and others zeros.

@@ -71,6 +71,13 @@ predict head head.st head.csv
 predict base folded-head.safetensors folded-head.csv
 predict base folded.safetensors folded.csv
 predict base base.st base.csv
+# Without a place for them they were left out in silence.
+for command in "predict base.tdm --params=lora.st --output logits=@no.csv" \
+  "train base.tdm --steps=1 --params=lora.st --data labels=@$data/test_labels.npy"; do
+  # shellcheck disable=SC2086
+  expect 2 "lora.st.*has an adapter 'fc0.w.lora_A' of 'fc0.w', which the artifact has none for.*fold-adapters" \
+    "$bin/tandem-run" $command --data x=@"$data/test_images.npy"
+done
 largest_difference() {
   paste -d, "$1" "$2" | awk -F, 'NR > 1 { for (i = 1; i <= NF / 2; i++) {
     d = $i - $(i + NF / 2); if (d < 0) d = -d; if (d > most) most = d } }

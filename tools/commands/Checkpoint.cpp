@@ -265,6 +265,8 @@ private:
 Status restoreTensors(runtime::Model &model, const TensorFiles &files,
                       bool trainings, std::string_view average = {}) {
   const Manifest &manifest = model.manifest();
+  if (Status status = checkpoint::refuseAdapters(files, manifest); !status)
+    return status;
   Problems problems;
   Missing missing;
   int64_t wanted = 0;
