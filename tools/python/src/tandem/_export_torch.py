@@ -14,8 +14,9 @@ import torch
 
 from ._compile import Source
 from ._errors import TandemError, UnsupportedError, UsageError
+from ._lost import watched
 
-__all__ = ["export", "number_outputs", "source_of_module", "source_of_program"]
+__all__ = ["LostGradient", "export", "number_outputs", "source_of_module", "source_of_program"]
 
 # Members of an archive that no code follows from: the values of parameters and
 # buffers, which the package gives itself, examples, and numbers of the writing.
@@ -25,11 +26,16 @@ _NOT_CODE = (
 )
 
 
+class LostGradient(UnsupportedError):
+    """A forward whose gradients are not those of its operators."""
+
+
 def export(
     module: torch.nn.Module,
     args: Optional[Tuple[Any, ...]],
     kwargs: Optional[Mapping[str, Any]],
     dynamic_shapes: Any = None,
+    has_gradients: bool = True,
 ) -> Any:
     """The program of a module, in the mode that the module is in."""
     if isinstance(args, torch.Tensor):
@@ -43,19 +49,26 @@ def export(
     if torch.__version__.split(".")[:2] == ["2", "6"]:
         function = getattr(torch.export, "export_for_training")
     try:
-        return function(
-            module,
-            tuple(args or ()),
-            dict(kwargs or {}),
-            dynamic_shapes=dynamic_shapes,
-            strict=False,
-        )
+        with watched() as lost:
+            program = function(
+                module,
+                tuple(args or ()),
+                dict(kwargs or {}),
+                dynamic_shapes=dynamic_shapes,
+                strict=False,
+            )
     except TandemError:
         raise
     except Exception as error:
         raise UnsupportedError(
             f"torch.export cannot export {type(module).__name__}: {error}"
         ) from error
+    if lost and has_gradients:
+        raise LostGradient(
+            f"torch.export does not keep {' and '.join(lost)}, so that gradients "
+            f"of {type(module).__name__} would be those of its forward alone"
+        )
+    return program
 
 
 def number_outputs(program: Any) -> Any:
@@ -127,6 +140,12 @@ def source_of_module(
 ) -> Source:
     """A module as what is compiled. Its parameters and buffers are those that
     the artifact begins with."""
-    program = export(module, args, kwargs, options.pop("dynamic_shapes", None))
+    program = export(
+        module,
+        args,
+        kwargs,
+        options.pop("dynamic_shapes", None),
+        has_gradients=not options.get("inference"),
+    )
     initial = {n: t.detach() for n, t in module.state_dict().items()}
     return source_of_program(program, type(module).__name__, initial)

@@ -375,7 +375,9 @@ def optimize(
             "tandem.compile(module, args, optimizer=...) compiles them in"
         )
     from ._compile import compile_source
-    from ._export_torch import export, number_outputs, source_of_program
+    from ._export_torch import (
+        LostGradient, export, number_outputs, source_of_program,
+    )
 
     for part in module.modules():
         restore(part)
@@ -384,7 +386,17 @@ def optimize(
     example = (tuple(args), dict(kwargs or {}))
     # Addresses of buffers that are compiled in are compared later, so what is
     # exported is what is there now.
-    program = export(module, *example)
+    try:
+        program = export(module, *example)
+    except LostGradient as error:
+        if fallback == "refuse":
+            raise
+        warnings.warn(
+            f"calls of {type(module).__name__} are PyTorch's own: {error}",
+            FallbackWarning,
+            stacklevel=level_of_caller(),
+        )
+        return module
     structure = number_outputs(program)
     devices = {t.device for t in module.state_dict().values()}
     device = next((d for d in devices if d.type == "cuda"), None)
