@@ -133,6 +133,46 @@ class EvalTest(unittest.TestCase):
                     mine(self.x)
 
 
+class Three(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.l = nn.Linear(3, 2)
+        self.register_buffer("b", torch.ones(3))
+
+    def forward(self, q, k, v):
+        return self.l(q) - 2 * self.l(k["x"]) * self.b[0] + self.l(v).sin()
+
+
+class ExamplesTest(unittest.TestCase):
+    def test_one_tensor_for_several_arguments(self):
+        """An example says nothing of whether later ones are the same, too."""
+        x = torch.randn(2, 3, requires_grad=True)
+        rows = torch.randn(3, 3)
+        plain = Three()
+        for name, example in (
+            ("one", lambda net: (x, {"x": x}, x)),
+            ("views", lambda net: (rows[:2], {"x": rows[1:]}, rows[:2])),
+            ("buffer", lambda net: (x[0], {"x": net.b}, net.b)),
+        ):
+            with self.subTest(name):
+                mine = copy.deepcopy(plain)
+                args = example(mine)
+                tandem.torch.optimize(mine, args, fallback="refuse")
+                q, k, v = (torch.randn(args[0].shape) for _ in range(3))
+                for net in (mine, plain):
+                    net.zero_grad()
+                q.requires_grad_(args[0].requires_grad)
+                into = [mine(q, {"x": k}, v), plain(q, {"x": k}, v)]
+                torch.testing.assert_close(*into)
+                grads = []
+                for net, out in zip((mine, plain), into):
+                    out.square().sum().backward()
+                    grads.append([p.grad for p in net.parameters()] + [q.grad])
+                    q.grad = None
+                torch.testing.assert_close(*grads)
+
+
 class NothingTest(unittest.TestCase):
     def test_what_has_no_gradient(self):
         x = torch.randn(2, 3)

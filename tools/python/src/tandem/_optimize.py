@@ -387,7 +387,7 @@ def optimize(
     # Addresses of buffers that are compiled in are compared later, so what is
     # exported is what is there now.
     try:
-        program = export(module, *example)
+        program = export(module, *_apart(example))
     except LostGradient as error:
         if fallback == "refuse":
             raise
@@ -440,6 +440,19 @@ def optimize(
         0.1 if options.get("amp") else 1e-3,
     )
     return module
+
+
+def _apart(example: Any) -> Any:
+    """Examples in memory of their own. Of a tensor that is given twice, or is a
+    buffer of the module, too, torch.export makes one, and later calls may give
+    different ones."""
+
+    def copied(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+
+    return torch.utils._pytree.tree_map(copied, example)
 
 
 def _inner(program: Any, names: Sequence[Optional[str]]) -> Set[str]:
