@@ -2,6 +2,7 @@
 #include "ir/Dialect.h"
 #include "ir/Autocast.h"
 #include "ir/Fold.h"
+#include "ir/IndexRange.h"
 #include "ir/KernelFunctions.h"
 #include "ir/KnownAttributes.h"
 #include "ir/Ops.h"
@@ -239,6 +240,16 @@ TandemDialect::verifyOperationAttribute(Operation *op,
       name == kLoraAttr || name == kFp8Attr || name == kFirstOrderAttr ||
       name == kPartOfAttr || name == kGraphDigestAttr)
     return expectString({});
+  if (name == kIndexRangeAttr) {
+    auto range = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    if (isa<CastOp>(op) && range && range.size() == 2 && range[0] <= 0 &&
+        range[1] > 0)
+      return success();
+    return op->emitOpError()
+           << "expected '" << name << "' to be a cast's, of two i64, the first "
+           << "at most 0 and the second above it, but got "
+           << attribute.getValue();
+  }
   if (name == kMutatedInBackwardAttr) {
     if (!isa<DenseI64ArrayAttr>(attribute.getValue()))
       return op->emitOpError()

@@ -1,6 +1,7 @@
 //===- KnownAttributes.cpp - no attribute that nobody reads ---------------===//
 #include "ir/KnownAttributes.h"
 #include "ir/Autocast.h"
+#include "ir/IndexRange.h"
 #include "ir/KernelFunctions.h"
 #include "ir/Nearest.h"
 #include "ir/Ops.h"
@@ -63,6 +64,7 @@ static constexpr OfDialect ofDialect[] = {
     {kComputeTypeAttr, AttributePlace::Op},
     {kFirstOrderAttr, AttributePlace::Op},
     {kPartOfAttr, AttributePlace::Op},
+    {kIndexRangeAttr, AttributePlace::Op},
     {kRowPaddingAttr, AttributePlace::Op},
     {kStreamAttr, AttributePlace::Op},
     {kSaveAttr, AttributePlace::Op},

@@ -3,16 +3,23 @@
 // Says in the roles of integer inputs what the ops that read them take: labels
 // of a cross entropy are below the number of classes, or the value that it
 // ignores; indices of a take are below the rows of its table; what is NaN
-// unless an index is in a range says that range. Before composites are
-// decomposed.
+// unless an index is in a range says that range. What an importer knows of an
+// index it says itself (ir/IndexRange.h). Before composites are decomposed.
+//
+// An input has one range, for all its elements. Where ops read slices of it,
+// that is one in which all their ranges are, and none unless they read it all:
+// what nobody reads as an index may be anything.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/rows/RowStates.h"
 
+#include "ir/IndexRange.h"
 #include "ir/Signature.h"
 
 #include "mlir/IR/Matchers.h"
+
+#include <set>
 
 namespace tandem {
 #define GEN_PASS_DEF_RECORDRANGES
@@ -30,7 +37,56 @@ struct Range {
   std::optional<int64_t> low;   ///< where negative ones count from the end
   SmallVector<int64_t> ignored; ///< what ops leave out, each one once
   bool ignoresNothing = false;  ///< some op takes every value as an index
+
+  // Of ops that read slices.
+  int64_t partHigh = 0, partLow = 0;
+  int64_t partElements = 0; ///< of all different slices together
+  std::set<SmallVector<const void *>> parts;
+
+  /// An op takes `index` from `low` to below `high`.
+  void takes(Value index, int64_t low, int64_t high);
+  /// The slices say what the whole input takes, if nothing else does.
+  void closeParts(int64_t elements);
 };
+
+/// Which elements of an argument `value` has, if it has not all: the views that
+/// it is made by. How many they are is `elements`.
+SmallVector<const void *> partOf(Value value, int64_t &elements) {
+  SmallVector<const void *> views;
+  bool isPart = false;
+  elements = cast<RankedTensorType>(value.getType()).getNumElements();
+  while (Operation *op = value.getDefiningOp()) {
+    elements = std::min(
+        elements, cast<RankedTensorType>(value.getType()).getNumElements());
+    value = op->getOperand(0);
+    if (isa<ViewOpInterface>(op))
+      views.push_back(op->getAttrDictionary().getAsOpaquePointer());
+    isPart |= isa<SliceOp>(op);
+  }
+  isPart &= elements < cast<RankedTensorType>(value.getType()).getNumElements();
+  return isPart ? views : SmallVector<const void *>();
+}
+
+void Range::takes(Value index, int64_t from, int64_t to) {
+  int64_t elements = 0;
+  SmallVector<const void *> views = partOf(index, elements);
+  if (views.empty()) {
+    high = std::min(high.value_or(to), to);
+    low = std::max(low.value_or(from), from);
+    return;
+  }
+  partHigh = std::max(partHigh, to);
+  partLow = std::min(partLow, from);
+  if (parts.insert(views).second)
+    partElements += elements;
+}
+
+void Range::closeParts(int64_t elements) {
+  if (high || parts.empty() || partElements < elements)
+    return;
+  high = partHigh;
+  low = partLow;
+}
 
 struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
   void runOnOperation() final {
@@ -41,27 +97,28 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     llvm::DenseMap<Value, Range> ranges;
     graph.walk([&](Operation *op) { note(op, ranges); });
     for (BlockArgument argument : graph.getArguments())
-      if (auto it = ranges.find(argument); it != ranges.end())
+      if (auto it = ranges.find(argument); it != ranges.end()) {
+        it->second.closeParts(
+            cast<RankedTensorType>(argument.getType()).getNumElements());
         record(graph, argument.getArgNumber(), it->second);
-  }
-
-  static void below(Range &range, int64_t high) {
-    range.high = std::min(range.high.value_or(high), high);
+      }
+    graph.walk([](CastOp cast) { cast->removeAttr(kIndexRangeAttr); });
   }
 
   static void note(Operation *op, llvm::DenseMap<Value, Range> &ranges) {
     if (auto loss = dyn_cast<CrossEntropyOp>(op)) {
       if (BlockArgument labels = seenThroughViews(loss.getLabels())) {
         Range &range = ranges[labels];
-        below(range, cast<RankedTensorType>(loss.getLogits().getType())
-                         .getShape()
-                         .back());
+        auto logits = cast<RankedTensorType>(loss.getLogits().getType());
+        range.takes(loss.getLabels(), 0, logits.getShape().back());
         if (auto ignored = loss.getIgnoreIndex())
           range.ignored.push_back(static_cast<int64_t>(*ignored));
         else
           range.ignoresNothing = true;
-        range.low = 0;
       }
+    } else if (auto marked =
+                   op->getAttrOfType<DenseI64ArrayAttr>(kIndexRangeAttr)) {
+      noteMarked(op, marked, ranges);
     } else if (auto take = dyn_cast<TakeOp>(op)) {
       noteTake(take, ranges);
     } else if (auto select = dyn_cast<SelectOp>(op)) {
@@ -82,11 +139,26 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     BlockArgument indices = seenThroughViews(take.getIndices());
     if (!indices)
       return;
+    auto table = cast<RankedTensorType>(take.getTable().getType());
     Range &range = ranges[indices];
-    below(range,
-          cast<RankedTensorType>(take.getTable().getType()).getShape()[0]);
-    range.low = 0;
-    range.ignoresNothing = true;
+    range.takes(take.getIndices(), 0, table.getShape()[0]);
+    range.ignoresNothing |= isWhole(take.getIndices());
+  }
+
+  static bool isWhole(Value index) {
+    int64_t elements = 0;
+    return partOf(index, elements).empty();
+  }
+
+  /// What an importer says.
+  static void noteMarked(Operation *op, DenseI64ArrayAttr marked,
+                         llvm::DenseMap<Value, Range> &ranges) {
+    BlockArgument index = seenThroughViews(op->getResult(0));
+    if (!index)
+      return;
+    Range &range = ranges[index];
+    range.takes(op->getResult(0), marked[0], marked[1]);
+    range.ignoresNothing |= isWhole(op->getResult(0));
   }
 
   /// Notes x < 0 ? x + size : x where an index is made of it.
@@ -98,9 +170,8 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     if (!index || !isIndex(select.getResult(), seen))
       return;
     Range &range = ranges[index];
-    below(range, size);
-    range.low = std::max(range.low.value_or(-size), -size);
-    range.ignoresNothing = true;
+    range.takes(select.getRhs(), -size, size);
+    range.ignoresNothing |= isWhole(select.getRhs());
   }
 
   /// Whether integers that are made of `value` are indices of a table.
@@ -155,10 +226,9 @@ struct RecordRanges : tandem::impl::RecordRangesBase<RecordRanges> {
     BlockArgument low, index;
     auto zero = comparedBy(both.getLhs(), ComparePredicate::ge, low);
     auto high = comparedBy(both.getRhs(), ComparePredicate::lt, index);
-    if (zero == 0 && high && index && low == index) {
-      below(ranges[index], *high);
-      ranges[index].low = 0;
-    }
+    if (zero == 0 && high && index && low == index)
+      ranges[index].takes(both.getRhs().getDefiningOp<CompareOp>().getLhs(), 0,
+                          *high);
   }
 
   static void record(func::FuncOp graph, unsigned index, const Range &range) {

@@ -142,3 +142,24 @@ module attributes {tandem.phase = "capture"} {
     return %w : tensor<4xf32>
   }
 }
+
+// -----
+
+// What an importer says of an index.
+#i = #tandem.role<input "i">
+#y = #tandem.role<output "y">
+func.func @index(%i: tensor<4xi64> {tandem.role = #i}) -> (tensor<4xi64> {tandem.role = #y}) {
+  // expected-error@+1 {{expected 'tandem.index_range' to be a cast's, of two i64, the first at most 0 and the second above it, but got array<i64: 1, 7>}}
+  %0 = tandem.cast %i {tandem.index_range = array<i64: 1, 7>} : tensor<4xi64> to tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+
+// -----
+
+#i = #tandem.role<input "i">
+#y = #tandem.role<output "y">
+func.func @index(%i: tensor<4xi64> {tandem.role = #i}) -> (tensor<4xi64> {tandem.role = #y}) {
+  // expected-error@+1 {{expected 'tandem.index_range' to be a cast's}}
+  %1 = tandem.neg %i {tandem.index_range = array<i64: 0, 7>} : tensor<4xi64>
+  return %1 : tensor<4xi64>
+}

@@ -151,3 +151,66 @@ module @composed attributes {tandem.phase = "functionalize"} {
     return %y, %z : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// What an importer says of an index holds beside what the ops take; in a branch
+// an op may not run at all.
+// CHECK-LABEL: module @said
+module @said attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "i" {high = 7 : i64}>
+  // CHECK-SAME: input "j" {high = 7 : i64, low = -7 : i64}>
+  // CHECK-SAME: input "branch">
+  // CHECK-NOT: tandem.index_range
+  func.func @graph(
+      %i: tensor<4xi64> {tandem.role = #tandem.role<input "i">},
+      %j: tensor<4xi32> {tandem.role = #tandem.role<input "j">},
+      %k: tensor<4xi64> {tandem.role = #tandem.role<input "branch">},
+      %p: tensor<i1> {tandem.role = #tandem.role<input "p">})
+      -> (tensor<4xi64> {tandem.role = #tandem.role<output "a">},
+          tensor<4xi64> {tandem.role = #tandem.role<output "b">},
+          tensor<4xi64> {tandem.role = #tandem.role<output "c">}) {
+    %a = tandem.cast %i {tandem.index_range = array<i64: 0, 7>} : tensor<4xi64> to tensor<4xi64>
+    %0 = tandem.cast %i {tandem.index_range = array<i64: -9, 9>} : tensor<4xi64> to tensor<4xi64>
+    %b = tandem.cast %j {tandem.index_range = array<i64: -7, 7>} : tensor<4xi32> to tensor<4xi64>
+    %c = tandem.if %p (%k) then {
+      ^bb0(%x: tensor<4xi64>):
+        %1 = tandem.cast %x {tandem.index_range = array<i64: 0, 7>} : tensor<4xi64> to tensor<4xi64>
+        tandem.yield %1 : tensor<4xi64>
+    } else {
+      ^bb0(%x: tensor<4xi64>):
+        tandem.yield %x : tensor<4xi64>
+    } : (tensor<4xi64>) -> tensor<4xi64>
+    return %a, %b, %c : tensor<4xi64>, tensor<4xi64>, tensor<4xi64>
+  }
+}
+
+// -----
+
+// Columns that are indices of tables of different sizes: the larger one holds
+// for both, where the smaller one refused rows of the other table. A column
+// that is no index may be anything.
+// CHECK-LABEL: module @columns
+module @columns attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "all" {high = 9 : i64}>
+  // CHECK-SAME: input "one">
+  func.func @graph(
+      %i: tensor<4x2xi64> {tandem.role = #tandem.role<input "all">},
+      %j: tensor<4x2xi64> {tandem.role = #tandem.role<input "one">},
+      %t: tensor<7x2xf32> {tandem.role = #tandem.role<param "t">},
+      %u: tensor<9x2xf32> {tandem.role = #tandem.role<param "u">})
+      -> (tensor<4x2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "c">}) {
+    %0 = tandem.slice %i from [0, 0] to [4, 1] step [1, 1] : tensor<4x2xi64> -> tensor<4x1xi64>
+    %1 = tandem.reshape %0 to [4] : tensor<4x1xi64> -> tensor<4xi64>
+    %a = tandem.take %t, %1 : tensor<7x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %2 = tandem.slice %i from [0, 1] to [4, 2] step [1, 1] : tensor<4x2xi64> -> tensor<4x1xi64>
+    %3 = tandem.reshape %2 to [4] : tensor<4x1xi64> -> tensor<4xi64>
+    %b = tandem.take %u, %3 : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    %4 = tandem.slice %j from [0, 1] to [4, 2] step [1, 1] : tensor<4x2xi64> -> tensor<4x1xi64>
+    %5 = tandem.reshape %4 to [4] : tensor<4x1xi64> -> tensor<4xi64>
+    %c = tandem.take %u, %5 : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
+    return %a, %b, %c : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>
+  }
+}

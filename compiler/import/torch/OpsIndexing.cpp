@@ -1,10 +1,12 @@
 //===- OpsIndexing.cpp - ATen: lookups and writes by index ----------------===//
 //
 // PyTorch counts negative indices from the end where it indexes like NumPy, and
-// refuses them elsewhere.
+// refuses them elsewhere. The functions count all of them from the end: what
+// PyTorch takes is said of each index, for the check of inputs.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/import/torch/Node.h"
+#include "ir/IndexRange.h"
 #include "ir/Ops.h"
 
 using namespace mlir;
@@ -125,17 +127,34 @@ static LogicalResult embeddingBag(Node &node) {
   return node.result(y ? node.cast(y, element) : y);
 }
 
-/// Negative indices of a dimension of `size`, counted from the beginning.
-static Expr wrapped(Node &node, const Expr &index, int64_t size) {
-  Expr i = node.cast(index, node.builder().getI64Type());
-  return tandem::select(compare(ComparePredicate::lt, i, i.like(0)),
-                        i + i.like(static_cast<double>(size)), i);
+/// An index of `x` that PyTorch takes from `low` to below `size`, as i64. It
+/// looks at none where there is nothing to look up.
+static Expr taken(Node &node, const Expr &x, const Expr &index, int64_t low,
+                  int64_t size) {
+  if (!index || size < 1 || x.type().getNumElements() == 0)
+    return index;
+  Type i64 = node.builder().getI64Type();
+  auto cast = CastOp::create(node.builder(), node.loc(),
+                             index.type().clone(i64), index.value);
+  cast->setAttr(kIndexRangeAttr,
+                node.builder().getDenseI64ArrayAttr({low, size}));
+  return node.wrap(cast);
+}
+
+/// One that counts from the end where it is negative.
+static Expr takenFromEnd(Node &node, const Expr &x, const Expr &index,
+                         int64_t size) {
+  return taken(node, x, index, -size, size);
 }
 
 /// x[indices]: the tensors and their dimensions; a mask is refused.
 static bool indicesOf(Node &node, const Expr &x, SmallVector<Value> &operands,
                       List &dims) {
-  for (auto [d, index] : llvm::enumerate(node.values("indices"))) {
+  SmallVector<Value> indices = node.values("indices");
+  bool isEmpty = llvm::any_of(indices, [&](Value index) {
+    return index && node.wrap(index).type().getNumElements() == 0;
+  });
+  for (auto [d, index] : llvm::enumerate(indices)) {
     if (!index)
       continue;
     Expr i = node.wrap(index);
@@ -149,7 +168,9 @@ static bool indicesOf(Node &node, const Expr &x, SmallVector<Value> &operands,
       return false;
     }
     dims.push_back(static_cast<int64_t>(d));
-    operands.push_back(wrapped(node, i, x.dim(static_cast<int64_t>(d))));
+    if (!isEmpty)
+      i = takenFromEnd(node, x, i, x.dim(static_cast<int64_t>(d)));
+    operands.push_back(i);
   }
   return !node.failed();
 }
@@ -196,6 +217,14 @@ static LogicalResult indexPut(Node &node) {
       {node.attr("dims", dims), node.attr("accumulate", accumulates)}));
 }
 
+/// What is left of an index in a division by `size`, with the index's sign.
+static Expr remainder(Node &node, const Expr &index, int64_t size) {
+  if (size < 1)
+    return index;
+  Expr i = node.cast(index, node.builder().getI64Type());
+  return node.make("rem", {i, i.like(static_cast<double>(size))});
+}
+
 /// gather, index_select, take_along_dim: along one dimension.
 static LogicalResult along(Node &node) {
   Expr x = node.value("self");
@@ -214,8 +243,19 @@ static LogicalResult along(Node &node) {
       i = i.rank() ? i : node.reshape(i, {1});
   }
   SmallVector<NamedAttribute> list;
-  if (node.has("dim") || node.op() != "take_along_dim")
-    list.push_back(node.attr("dim", node.dim("dim", 0, x.rank())));
+  int64_t size = x.type().getNumElements();
+  if (node.has("dim") || node.op() != "take_along_dim") {
+    int64_t d = node.dim("dim", 0, x.rank());
+    if (node.failed())
+      return failure();
+    list.push_back(node.attr("dim", d));
+    size = x.dim(d);
+  }
+  // Every index is taken modulo the size there.
+  if (node.op() == "take_along_dim" && !list.empty())
+    i = remainder(node, i, size);
+  else
+    i = taken(node, x, i, 0, size);
   Expr made = node.make(node.op(), {x, i}, list);
   if (made && isNumber)
     if (RankedTensorType type = node.resultType(0))
@@ -240,8 +280,11 @@ static LogicalResult scatterTo(Node &node) {
     i = node.reshape(i, {1});
     source = node.reshape(source, {1});
   }
-  SmallVector<NamedAttribute> list = {
-      node.attr("dim", node.dim("dim", 0, x.rank()))};
+  int64_t d = node.dim("dim", 0, x.rank());
+  if (node.failed())
+    return failure();
+  i = taken(node, x, i, 0, x.dim(d));
+  SmallVector<NamedAttribute> list = {node.attr("dim", d)};
   StringRef function = "scatter_elements";
   if (node.op() == "scatter_add") {
     function = "scatter_add";
@@ -266,7 +309,11 @@ static LogicalResult parts(Node &node) {
   if (isNumber)
     x = node.reshape(x, {1});
   int64_t d = node.dim("dim", 0, x.rank());
-  i = wrapped(node, node.reshape(i, {i.type().getNumElements()}), x.dim(d));
+  if (node.failed())
+    return failure();
+  i = node.reshape(i, {i.type().getNumElements()});
+  i = node.op() == "index_fill" ? takenFromEnd(node, x, i, x.dim(d))
+                                : taken(node, x, i, 0, x.dim(d));
   List shape(x.shape());
   shape[d] = i.dim(0);
   Expr source =
@@ -303,6 +350,7 @@ static LogicalResult oneHot(Node &node) {
   int64_t classes = node.integer("num_classes", -1);
   if (classes < 1)
     return node.unsupported("one_hot without num_classes, which is data then");
+  x = taken(node, x, x, 0, classes);
   return node.result(
       x ? node.make("one_hot", x.value, node.attr("num_classes", classes)) : x);
 }

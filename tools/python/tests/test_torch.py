@@ -23,6 +23,63 @@ import tandem.torch
 torch.set_num_threads(1)
 
 
+class Indexed(torch.nn.Module):
+    """A table of 7 rows, and an op that is given an index of them."""
+
+    def __init__(self, op):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.arange(1.0, 29.0).view(7, 4))
+        self.op = op
+
+    def forward(self, i):
+        return self.op(self.table, i, i[:, None].expand(-1, 4))
+
+
+class IndicesTest(unittest.TestCase):
+    """Indices that PyTorch refuses gave rows of the table, or none."""
+
+    OPS = {
+        "index": lambda t, i, wide: t[i],
+        "index_put": lambda t, i, wide: t.index_put((i,), t[:3] * 2),
+        "index_fill": lambda t, i, wide: t.index_fill(0, i, 2.0),
+        "index_select": lambda t, i, wide: t.index_select(0, i),
+        "index_add": lambda t, i, wide: t.index_add(0, i, t[:3]),
+        "index_copy": lambda t, i, wide: t.index_copy(0, i, t[:3] * 2),
+        "gather": lambda t, i, wide: t.gather(0, wide),
+        "take": lambda t, i, wide: t[:, 0].take(i),
+        "take_along_dim": lambda t, i, wide: t.take_along_dim(wide, 0),
+        "scatter": lambda t, i, wide: t.scatter(0, wide, t[:3] * 2),
+        "scatter_add": lambda t, i, wide: t.scatter_add(0, wide, t[:3]),
+        "scatter_reduce": lambda t, i, wide: t.scatter_reduce(
+            0, wide, t[:3], "sum"
+        ),
+        "one_hot": lambda t, i, wide: torch.nn.functional.one_hot(i, 7)
+        * t.sum(),
+        "multi_margin_loss": lambda t, i, wide: (
+            torch.nn.functional.multi_margin_loss(t[:3], i)
+        ),
+        "a slice": lambda t, i, wide: t[i[:1]] * i[1:2],
+        "a choice": lambda t, i, wide: t[torch.where(i < 0, 0, i % 7)],
+    }
+
+    def test_those_that_pytorch_refuses_are_errors(self):
+        for name, op in self.OPS.items():
+            plain = Indexed(op)
+            mine = tandem.torch.optimize(
+                Indexed(op), (torch.tensor([0, 1, 2]),), effort=0
+            )
+            for index in (-8, -7, -1, 3, 7, 10**9):
+                i = torch.tensor([0, index, 2])
+                with self.subTest(name, index=index):
+                    try:
+                        expected = plain(i)
+                    except (IndexError, RuntimeError):
+                        with self.assertRaises(tandem.UsageError):
+                            mine(i)
+                    else:
+                        torch.testing.assert_close(mine(i), expected)
+
+
 class TensorsTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
