@@ -64,6 +64,41 @@ class HooksTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.UnsupportedError, "a hook of 'output1'"):
             y.sum().backward()
 
+    def test_hooks_that_were_there_before(self):
+        """Those of the module itself are PyTorch's, and count once."""
+        x = torch.randn(3, 4)
+        for kind, hook in (
+            ("register_forward_hook", lambda m, into, out: out * 3),
+            ("register_forward_pre_hook", lambda m, into: (into[0] + 1,)),
+            ("register_full_backward_hook", lambda m, into, out: None),
+        ):
+            with self.subTest(kind):
+                mine = torch.nn.Linear(4, 2)
+                plain = copy.deepcopy(mine)
+                handles = [getattr(net, kind)(hook) for net in (mine, plain)]
+                tandem.torch.optimize(mine, (x,), fallback="refuse")
+                for _ in range(2):
+                    outs = [net(x) for net in (mine, plain)]
+                    torch.testing.assert_close(*outs)
+                    for net, out in zip((mine, plain), outs):
+                        net.zero_grad()
+                        out.square().sum().backward()
+                    torch.testing.assert_close(mine.weight.grad, plain.weight.grad)
+                    for handle in handles:
+                        handle.remove()
+
+    def test_inner_hooks_that_are_gone(self):
+        x = torch.randn(3, 4)
+        mine = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Tanh())
+        plain = copy.deepcopy(mine)
+        handle = mine[0].register_forward_hook(lambda m, into, out: out * 3)
+        tandem.torch.optimize(mine, (x,))
+        handle.remove()
+        with self.assertWarnsRegex(tandem.torch.FallbackWarning, "optimize it again"):
+            torch.testing.assert_close(mine(x), plain(x))
+        tandem.torch.optimize(mine, (x,), fallback="refuse")
+        torch.testing.assert_close(mine(x), plain(x))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import types
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -99,6 +100,8 @@ class _Forward:
                 m._backward_pre_hooks,
             )
         ]
+        #: Those of inner modules that are there now are in the program.
+        self._hooked = any(self._hooks) or _has_global_hooks()
         self._unchanged = Unchanged(module)
         self._evaluate_differs: Optional[str] = None
         self._tolerance = tolerance
@@ -150,6 +153,8 @@ class _Forward:
                 f"a hook is registered on an inner {type(inner).__name__}, "
                 "whose calls are compiled in"
             )
+        if self._hooked:
+            return "hooks were there when it was compiled: optimize it again"
         if _transforms() is not None:
             return "it is called in a transform of torch.func"
         reason = self._unchanged.why_not() or self.core.unfit()
@@ -387,7 +392,8 @@ def optimize(
     # Addresses of buffers that are compiled in are compared later, so what is
     # exported is what is there now.
     try:
-        program = export(module, *_apart(example))
+        with _without_hooks(module):
+            program = export(module, *_apart(example))
     except LostGradient as error:
         if fallback == "refuse":
             raise
@@ -453,6 +459,22 @@ def _apart(example: Any) -> Any:
         return leaf.detach().clone().requires_grad_(leaf.requires_grad)
 
     return torch.utils._pytree.tree_map(copied, example)
+
+
+@contextlib.contextmanager
+def _without_hooks(module: torch.nn.Module) -> Iterator[None]:
+    """A module without hooks of its own: PyTorch calls them around the compiled
+    forward, so that they would count twice."""
+    names = (
+        "_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
+        "_backward_pre_hooks",
+    )
+    kept = {name: module.__dict__[name] for name in names}
+    module.__dict__.update({name: collections.OrderedDict() for name in names})
+    try:
+        yield
+    finally:
+        module.__dict__.update(kept)
 
 
 def _inner(program: Any, names: Sequence[Optional[str]]) -> Set[str]:
