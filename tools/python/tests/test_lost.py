@@ -75,7 +75,7 @@ class LostTest(unittest.TestCase):
             (Net(Round.apply), "the backward of Round"),
             (Net(hooked), hook + r"\.register_hook"),
             (Net(lambda h: checkpoint(Round.apply, h, use_reentrant=False)), "Round"),
-            # What passes it by has a gradient, so that nobody would miss it.
+            # What passes it by has a gradient: there is something to compile.
             (
                 Net(lambda h: h + checkpoint(torch.tanh, h, use_reentrant=True)),
                 "checkpoint with use_reentrant=True",
