@@ -1,10 +1,8 @@
 //===- PixelConvolution.cpp - convolutions of few planes ------------------===//
 #include "passes/lower/cpu/convolution/PixelConvolution.h"
-#include "passes/lower/common/Indices.h"
-#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/KernelEmitter.h"
-#include "passes/lower/cpu/convolution/ConvolutionSides.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
+#include "passes/lower/cpu/convolution/PixelResults.h"
 #include "passes/lower/cpu/convolution/PlaneConvolution.h"
 #include "passes/lower/cpu/products/Gemm.h"
 #include "passes/target/CpuCaches.h"
@@ -22,9 +20,12 @@ using namespace tandem::lower;
 using llvm::divideCeil;
 
 namespace {
-class PixelConvolution : ConvolutionSides {
+class PixelConvolution : PixelResults {
 public:
-  PixelConvolution(AnchorKernel &kernel, const ConvolutionProduct &product);
+  PixelConvolution(AnchorKernel &kernel, const Product &product)
+      : PixelResults(kernel, product) {
+    lanes = x.lanes(lanes);
+  }
   Fit fit() const;
   double multiplyAdds() const;
   /// Chooses the schedule, and takes the scratch that it needs.
@@ -34,7 +35,6 @@ public:
   Work emit();
 
 private:
-  using Product = ConvolutionProduct;
   /// Sizes are the code's, positions the item's.
   struct Tile {
     int64_t rows, vectors;
@@ -43,7 +43,6 @@ private:
     bool isLast; ///< of its line
   };
 
-  bool isForward() const { return product.lanes == Product::OutputPixels; }
   void schedule();
   void takeScratch();
   int64_t vectorsAcross() const { return divideCeil(x.neighbours(), lanes); }
@@ -58,7 +57,7 @@ private:
   bool isNarrow() const { return lanes < kernel.target.lanes(type); }
   /// Sums go from the registers to the result.
   bool isStored() const {
-    return (output || ends) && x.phases == 1 && planeBlocks() == 1;
+    return takesVectors() && x.phases == 1 && planeBlocks() == 1;
   }
 
   void emitItem();
@@ -68,7 +67,6 @@ private:
   Code::Values multiply(const Tile &tile, Value firstPlane, Value endPlane);
   Code::Values addPlane(const Tile &tile, Value plane, Value inBlock,
                         ValueRange sums);
-  Value tap(Value row, Value plane, int64_t tapY, int64_t tapX);
   void keep(const Tile &tile, Code::Values sums, Value isFirst);
   void storeTile(const Tile &tile, ValueRange sums);
   Value placeOf(Value row, Value line, int64_t phase, Value column);
@@ -77,16 +75,10 @@ private:
   void finishLine(Value row, Value inBand, Value line);
   void forEachVector(Value from,
                      llvm::function_ref<void(Value sum, int64_t column)> body);
-  void storeVector(Value sum, Value row, Value line, Value column, Value mask);
-
-  AnchorKernel &kernel;
-  Code &code;
-  const Product &product;
-  const Convolution2d &conv;
-  int64_t lanes;
-  Operand filter;
-  std::optional<Operand> output;
-  std::optional<VectorFinish> ends; ///< where results are not the sums
+  /// The number of a pixel in its plane.
+  Value pixelAt(Value line, Value column) {
+    return code.add(code.mul(line, x.results), column);
+  }
 
   int64_t rows, tileLines, vectors; ///< of a tile
   int64_t lines;                    ///< neighbours of an item
@@ -95,25 +87,10 @@ private:
   Value sums;   ///< [row][line of the result][phase][neighbour]
   Value joined; ///< results side by side: of a line, or of a band of short ones
   int64_t sumsOfPhase, sumsOfLine, linesOfBand;
-  Value atImage, atGroup, firstLine;
+  Value firstLine;
   Code::Values taken; ///< the taps of a tile's planes, if there is room
 };
 } // namespace
-
-PixelConvolution::PixelConvolution(AnchorKernel &kernel, const Product &product)
-    : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
-      product(product), conv(product.conv),
-      lanes(x.lanes(kernel.target.lanes(type))) {
-  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 5);
-  // Group, row, plane and tap.
-  int64_t filters = conv.filtersPerGroup();
-  AffineExpr ofFilter = dims[0] * filters + dims[isForward() ? 1 : 2];
-  AffineExpr ofChannel = dims[isForward() ? 2 : 1];
-  filter =
-      kernel.operand(product.aNumber, {ofFilter, ofChannel, dims[3], dims[4]},
-                     {conv.groups, across, planes, conv.window.kernel[0],
-                      conv.window.kernel[1]});
-}
 
 Fit PixelConvolution::fit() const {
   constexpr int64_t mostTaps = 49, mostPlanes = 32, shortest = 96;
@@ -203,9 +180,7 @@ ScheduleOverride PixelConvolution::numbers() {
 void PixelConvolution::takeScratch() {
   padded.emplace(kernel, image, y, x, /*images=*/1, planesOfBlock, lines, type,
                  /*splits=*/x.step == 2);
-  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
-  if (!output && x.phases == 1 && planeBlocks() == 1)
-    ends = VectorFinish::of(kernel, product.y, product.sizes, Product::N);
+  bindResults(/*areWhole=*/x.phases == 1 && planeBlocks() == 1);
   sumsOfPhase = vectorsAcross() * lanes;
   sumsOfLine = x.phases * sumsOfPhase;
   linesOfBand = lines * y.phases;
@@ -305,15 +280,6 @@ void PixelConvolution::forEachTile(
   });
 }
 
-Value PixelConvolution::tap(Value row, Value plane, int64_t tapY,
-                            int64_t tapX) {
-  Value at = filter.at(
-      code, {atGroup, row, plane, code.index(tapY), code.index(tapX)});
-  Value element =
-      memref::LoadOp::create(code.b, code.loc, filter.memref, ValueRange{at});
-  return code.splat(code.widen(element, type), lanes);
-}
-
 /// The sums of a tile over a block of planes.
 Code::Values PixelConvolution::multiply(const Tile &tile, Value firstPlane,
                                         Value endPlane) {
@@ -407,20 +373,6 @@ void PixelConvolution::keep(const Tile &tile, Code::Values in, Value isFirst) {
   });
 }
 
-/// Stores results of a line of the image from a column on.
-void PixelConvolution::storeVector(Value sum, Value row, Value line,
-                                   Value column, Value mask) {
-  using enum Product::Dim;
-  SmallVector<Value> index(Dims);
-  index[Image] = atImage;
-  index[Group] = atGroup;
-  index[M] = row;
-  index[N] = code.add(code.mul(line, x.results), column);
-  if (ends)
-    return ends->emit(code, index, sum, mask);
-  code.store(sum, output->memref, output->at(code, index), mask);
-}
-
 void PixelConvolution::storeTile(const Tile &tile, ValueRange sums) {
   for (int64_t l = 0; l < tileLines; ++l) {
     Value neighbour = code.add(code.add(firstLine, tile.line), l);
@@ -433,8 +385,9 @@ void PixelConvolution::storeTile(const Tile &tile, ValueRange sums) {
           if (int64_t left = x.results % lanes; isEnd && left)
             mask = code.firstLanes(code.index(left), lanes);
           storeVector(sums[(i * tileLines + l) * tile.vectors + v],
-                      code.add(tile.row, i), line,
-                      code.mul(code.add(tile.vector, v), lanes), mask);
+                      code.add(tile.row, i),
+                      pixelAt(line, code.mul(code.add(tile.vector, v), lanes)),
+                      mask);
         }
     };
     if (y.results % (tileLines * y.phases) == 0)
@@ -490,20 +443,8 @@ void PixelConvolution::finishLines(Value row, Value first, Value count) {
                     code.store(sum, joined, code.add(to, column));
                   });
   });
-  Value begin = code.mul(first, x.results);
-  bool isFlat = kernel.keepsIndices();
-  code.loop(code.index(0), code.mul(count, x.results), 1, [&](Value pixel) {
-    Value sum =
-        memref::LoadOp::create(code.b, code.loc, joined, ValueRange{pixel});
-    Value result = code.add(begin, pixel), none = code.index(0);
-    if (!isFlat)
-      return kernel.finish(product.index(code, atImage, atGroup, row,
-                                         code.div(result, x.results),
-                                         code.rem(result, x.results)),
-                           sum);
-    Value dims[] = {atImage, atGroup, row, result, none, none};
-    kernel.finish(product.y, dims, product.sizes, sum);
-  });
+  finishPixels(joined, row, code.mul(first, x.results),
+               code.mul(count, x.results));
 }
 
 void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
@@ -511,7 +452,7 @@ void PixelConvolution::finishLine(Value row, Value inBand, Value line) {
   if (output)
     return forEachVector(from, [&](Value sum, int64_t column) {
       if (int64_t left = x.results - column; left > 0)
-        storeVector(sum, row, line, code.index(column),
+        storeVector(sum, row, pixelAt(line, code.index(column)),
                     left < lanes ? code.firstLanes(code.index(left), lanes)
                                  : Value());
     });

@@ -1,6 +1,5 @@
 //===- PlaneConvolution.cpp - depthwise convolutions of small images ------===//
 #include "passes/lower/cpu/convolution/PlaneConvolution.h"
-#include "passes/lower/common/Indices.h"
 #include "passes/lower/cpu/KernelEmitter.h"
 
 #include "ir/ops/Scalar.h"
@@ -9,16 +8,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::lower::cpu;
 using namespace tandem::lower;
-
-PlaneConvolution::PlaneConvolution(AnchorKernel &kernel, const Product &product)
-    : ConvolutionSides(kernel, product), kernel(kernel), code(kernel.code),
-      product(product), conv(product.conv), lanes(kernel.target.lanes(type)) {
-  SmallVector<AffineExpr> dims = dimensions(kernel.anchor->getContext(), 3);
-  AffineExpr none = getAffineConstantExpr(0, kernel.anchor->getContext());
-  filter = kernel.operand(
-      product.aNumber, {dims[0], none, dims[1], dims[2]},
-      {conv.groups, conv.window.kernel[0], conv.window.kernel[1]});
-}
 
 bool PlaneConvolution::fits() const {
   constexpr int64_t mostPixels = 256, mostCode = 800;
@@ -46,10 +35,8 @@ ScheduleOverride PlaneConvolution::numbers() const {
 }
 
 void PlaneConvolution::takeScratch() {
-  output = kernel.directOutput(type, product.y, product.sizes, Product::N);
-  if (!output)
-    ends = VectorFinish::of(kernel, product.y, product.sizes, Product::N);
-  if (!output && !ends)
+  bindResults(/*areWhole=*/true);
+  if (!takesVectors())
     sums = kernel.scratch.take(code, {vectors() * lanes}, type);
 }
 
@@ -67,7 +54,7 @@ Work PlaneConvolution::emit() {
         keep(first + v, vector);
     }
     if (sums)
-      finish();
+      finishPixels(sums, code.index(0), code.index(0), code.index(pixels()));
   });
   Work work;
   work.items = conv.batch * conv.groups;
@@ -87,11 +74,7 @@ Code::Values PlaneConvolution::multiply(Value from, int64_t first,
       // What pixel (0, 0) sees.
       int64_t line = y.first + y.every * tapY.offset;
       int64_t column = x.first + x.every * tapX.offset;
-      Value at = filter.at(
-          code, {atGroup, code.index(tapY.number), code.index(tapX.number)});
-      Value element =
-          memref::LoadOp::create(code.b, code.loc, filter.memref, at);
-      Value factor = code.splat(code.widen(element, type), lanes);
+      Value factor = tap({}, {}, tapY.number, tapX.number);
       for (int64_t v = 0; v < count; ++v) {
         int64_t begin = (first + v) * lanes;
         SmallVector<bool> on(lanes);
@@ -114,35 +97,11 @@ Code::Values PlaneConvolution::multiply(Value from, int64_t first,
 }
 
 void PlaneConvolution::keep(int64_t vector, Value made) {
-  using enum Product::Dim;
   Value pixel = code.index(vector * lanes);
   if (sums)
     return code.store(made, sums, pixel);
   Value mask;
   if (int64_t left = pixels() - vector * lanes; left < lanes)
     mask = code.firstLanes(code.index(left), lanes);
-  SmallVector<Value> at(Dims);
-  at[Image] = atImage;
-  at[Group] = atGroup;
-  at[N] = pixel;
-  if (ends)
-    return ends->emit(code, at, made, mask);
-  code.store(made, output->memref, output->at(code, at), mask);
-}
-
-/// The pixels of a plane one after the other.
-void PlaneConvolution::finish() {
-  bool isFlat = kernel.keepsIndices();
-  Value none = code.index(0);
-  code.loop(none, code.index(pixels()), 1, [&](Value pixel) {
-    Value sum =
-        memref::LoadOp::create(code.b, code.loc, sums, ValueRange{pixel});
-    if (!isFlat)
-      return kernel.finish(product.index(code, atImage, atGroup, none,
-                                         code.div(pixel, x.results),
-                                         code.rem(pixel, x.results)),
-                           sum);
-    Value dims[] = {atImage, atGroup, none, pixel, none, none};
-    kernel.finish(product.y, dims, product.sizes, sum);
-  });
+  storeVector(made, {}, pixel, mask);
 }

@@ -13,22 +13,18 @@
 #ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PLANECONVOLUTION_H
 #define TANDEM_PASSES_LOWER_CPU_CONVOLUTION_PLANECONVOLUTION_H
 
-#include "passes/lower/common/ConvolutionProduct.h"
-#include "passes/lower/common/KernelBody.h"
 #include "passes/lower/common/ScheduleOverride.h"
-#include "passes/lower/common/VectorFinish.h"
-#include "passes/lower/cpu/convolution/ConvolutionSides.h"
+#include "passes/lower/cpu/convolution/PixelResults.h"
 
 #include "llvm/Support/MathExtras.h"
 
 namespace tandem::lower::cpu {
 
 /// How the method of pixels (PixelConvolution.h) emits such a kernel.
-class PlaneConvolution : ConvolutionSides {
+class PlaneConvolution : PixelResults {
 public:
-  using Product = ConvolutionProduct;
-
-  PlaneConvolution(AnchorKernel &kernel, const Product &product);
+  PlaneConvolution(AnchorKernel &kernel, const Product &product)
+      : PixelResults(kernel, product) {}
   /// Whether it is one whose code, which is written out, is not too long.
   bool fits() const;
   /// Of whole vectors of pixels.
@@ -38,25 +34,12 @@ public:
   Work emit();
 
 private:
-  using Value = mlir::Value;
-
   int64_t pixels() const { return y.results * x.results; }
   int64_t vectors() const { return llvm::divideCeil(pixels(), lanes); }
-  void emitPlane(Value ofImage, Value ofGroup);
   Code::Values multiply(Value from, int64_t first, int64_t count);
   void keep(int64_t vector, Value sums);
-  void finish();
 
-  AnchorKernel &kernel;
-  Code &code;
-  const Product &product;
-  const Convolution2d &conv;
-  int64_t lanes;
-  Operand filter;
-  std::optional<Operand> output;
-  std::optional<VectorFinish> ends; ///< where results are not the sums
-  Value sums;                       ///< of a plane, where neither is there
-  Value atImage, atGroup;           ///< of the item
+  Value sums; ///< of a plane, where the result takes no vectors
 };
 
 } // namespace tandem::lower::cpu
