@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 namespace tandem::fuzz {
 
@@ -23,6 +24,29 @@ wentWell(tdm_status status,
   for (unsigned char c : message)
     require((c >= 0x20 && c != 0x7f) || c == '\n', where);
   return status == TDM_OK;
+}
+
+/// Makes up to 200 of the calls that `all` lists, enough to see states follow
+/// from each other.
+template <typename Caller, size_t count>
+void makeCalls(Caller &caller, Decisions &next,
+               void (Caller::*const (&all)[count])()) {
+  for (int calls = 0; calls < 200 && !next.isOver(); ++calls)
+    (caller.*all[next.below(count)])();
+}
+
+/// Runs `body` on what `bytes` decide: on this thread, or with half of them on
+/// this one and half on another.
+template <typename Body>
+void onOneThreadOrTwo(std::span<const uint8_t> bytes, Body body) {
+  if (bytes.empty() || bytes[0] % 2 == 0) {
+    body(Decisions(bytes));
+    return;
+  }
+  size_t half = bytes.size() / 2;
+  std::thread other([&] { body(Decisions(bytes.subspan(half))); });
+  body(Decisions(bytes.subspan(1, half)));
+  other.join();
 }
 
 /// A shape and strides of up to 17 sizes, of which the runtime takes 16.

@@ -1,5 +1,4 @@
-//===- CallsFuzz.cpp - any bytes as a program of calls of tandem.h
-//---------===//
+//===- CallsFuzz.cpp - any bytes as calls of tandem.h ---------------------===//
 //
 // The bytes say which calls are made, of which handles, names, shapes and
 // sizes, right ones and wrong ones, by one thread or by two that share models.
@@ -14,7 +13,6 @@
 
 #include <array>
 #include <climits>
-#include <thread>
 
 using namespace tandem;
 using namespace tandem::fuzz;
@@ -40,17 +38,14 @@ public:
   ~Caller();
 
   void run() {
-    // Enough calls to see states follow from each other.
-    for (int calls = 0; calls < 200 && !next.isOver(); ++calls) {
-      static constexpr void (Caller::*all[])() = {
-          &Caller::runProgram, &Caller::forward,  &Caller::backward,
-          &Caller::update,     &Caller::make,     &Caller::wrap,
-          &Caller::view,       &Caller::change,   &Caller::copyBytes,
-          &Caller::look,       &Caller::values,   &Caller::files,
-          &Caller::exchange,   &Caller::describe, &Caller::feed,
-          &Caller::load,       &Caller::drop,     &Caller::predict};
-      (this->*all[next.below(std::size(all))])();
-    }
+    static constexpr void (Caller::*all[])() = {
+        &Caller::runProgram, &Caller::forward,  &Caller::backward,
+        &Caller::update,     &Caller::make,     &Caller::wrap,
+        &Caller::view,       &Caller::change,   &Caller::copyBytes,
+        &Caller::look,       &Caller::values,   &Caller::files,
+        &Caller::exchange,   &Caller::describe, &Caller::feed,
+        &Caller::load,       &Caller::drop,     &Caller::predict};
+    makeCalls(*this, next, all);
   }
 
 private:
@@ -554,17 +549,8 @@ void Caller::drop() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static CalledModels models;
-  std::span<const uint8_t> bytes(data, size);
-  if (size && data[0] % 2) {
-    auto half = bytes.size() / 2;
-    Caller first(models, Decisions(bytes.subspan(1, half))),
-        second(models, Decisions(bytes.subspan(half)));
-    std::thread other([&] { second.run(); });
-    first.run();
-    other.join();
-  } else {
-    Caller(models, Decisions(bytes)).run();
-  }
+  onOneThreadOrTwo({data, size},
+                   [&](Decisions next) { Caller(models, next).run(); });
   models.requireUndisturbed();
   return 0;
 }

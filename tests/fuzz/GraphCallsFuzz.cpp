@@ -1,5 +1,4 @@
-//===- GraphCallsFuzz.cpp - any bytes as a program of calls of graph.h
-//---------===//
+//===- GraphCallsFuzz.cpp - any bytes as calls of graph.h -----------------===//
 //
 // The bytes say which nodes, edges, hooks and functions are made, of which
 // tensors, and which backwards run, on one thread or on two that share leaves.
@@ -13,7 +12,6 @@
 #include "tests/fuzz/GraphBehaviors.h"
 
 #include <array>
-#include <thread>
 
 using namespace tandem;
 using namespace tandem::fuzz;
@@ -59,17 +57,15 @@ public:
   }
 
   void run() {
-    for (int calls = 0; calls < 200 && !next.isOver(); ++calls) {
-      static constexpr void (Player::*all[])() = {
-          &Player::leaf,     &Player::arithmetic, &Player::arithmetic,
-          &Player::shaped,   &Player::function,   &Player::function,
-          &Player::backward, &Player::backward,   &Player::grad,
-          &Player::hook,     &Player::node,       &Player::edges,
-          &Player::inputs,   &Player::ask,        &Player::modes,
-          &Player::tensor,   &Player::model,      &Player::gradient,
-          &Player::drop};
-      (this->*all[next.below(std::size(all))])();
-    }
+    static constexpr void (Player::*all[])() = {
+        &Player::leaf,     &Player::arithmetic, &Player::arithmetic,
+        &Player::shaped,   &Player::function,   &Player::function,
+        &Player::backward, &Player::backward,   &Player::grad,
+        &Player::hook,     &Player::node,       &Player::edges,
+        &Player::inputs,   &Player::ask,        &Player::modes,
+        &Player::tensor,   &Player::model,      &Player::gradient,
+        &Player::drop};
+    makeCalls(*this, next, all);
   }
 
 private:
@@ -503,17 +499,8 @@ void requireProduct() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static Shared shared;
-  std::span<const uint8_t> bytes(data, size);
-  if (size && data[0] % 2) {
-    size_t half = bytes.size() / 2;
-    std::thread other([&, rest = bytes.subspan(half)] {
-      Player(shared, Decisions(rest)).run();
-    });
-    Player(shared, Decisions(bytes.subspan(1, half))).run();
-    other.join();
-  } else {
-    Player(shared, Decisions(bytes)).run();
-  }
+  onOneThreadOrTwo({data, size},
+                   [&](Decisions next) { Player(shared, next).run(); });
   shared.clear();
   require(Behavior::alive == 0);
   requireProduct();

@@ -157,6 +157,24 @@ function(tandem_library name)
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
 
+# tandem_opened_library(NAME OBJECTS SOURCES ... LINK ...): a library that the
+# runtime opens where it is there. Its objects are the target OBJECTS, for the
+# test that gives them any bytes.
+function(tandem_opened_library name objects)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${objects} OBJECT ${arg_SOURCES})
+  set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${objects} PUBLIC tandem-flags ${arg_LINK})
+  tandem_harden(${objects})
+  add_library(${name} MODULE $<TARGET_OBJECTS:${objects}>)
+  target_link_libraries(${name} PRIVATE ${objects})
+  set_target_properties(${name} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    LINKER_LANGUAGE CXX)
+  tandem_harden(${name})
+endfunction()
+
 # tandem_small(SOURCE...): these sources of the folder's library are not on the path
 # of a step either, though others of it are.
 function(tandem_small)
