@@ -133,6 +133,108 @@ class EvalTest(unittest.TestCase):
                     mine(self.x)
 
 
+class Reads(nn.Module):
+    """A parameter that modules share, whose backward reads it."""
+
+    def __init__(self, shared, factor):
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+        self.shared = shared
+        self.factor = factor
+
+    def forward(self, x):
+        return torch.tanh(self.first(x)) @ self.shared * self.factor
+
+
+class SharedTest(unittest.TestCase):
+    """Two optimized modules with one parameter were an error of PyTorch of an
+    operation in place that nobody had written."""
+
+    def pair(self, optimize):
+        torch.manual_seed(0)
+        shared = nn.Parameter(torch.randn(6, 3))
+        pair = Reads(shared, 1.0), Reads(shared, 2.0)
+        for net in pair if optimize else ():
+            tandem.torch.optimize(net, (torch.randn(8, 6),))
+        return shared, pair
+
+    def test_one_graph(self):
+        made = []
+        for optimize in (True, False):
+            shared, (a, b) = self.pair(optimize)
+            optimizer = torch.optim.SGD([shared, *a.first.parameters()], lr=0.1)
+            torch.manual_seed(1)
+            x = torch.randn(8, 6)
+            for _ in range(3):
+                optimizer.zero_grad()
+                (a(x).sin().sum() + b(x).square().sum() + a(x + 1).sum()).backward()
+                optimizer.step()
+            made.append((shared, shared.grad, a.first.weight.grad))
+        for mine, plain in zip(*made):
+            torch.testing.assert_close(mine, plain, atol=1e-4, rtol=1e-4)
+
+    def test_it_is_written_between(self):
+        shared, (a, b) = self.pair(optimize=True)
+        loss = a(torch.randn(8, 6)).sum()
+        with torch.no_grad():
+            shared.mul_(2)
+        loss = loss + b(torch.randn(8, 6)).sum()
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace"):
+            loss.backward()
+
+    def test_it_is_moved_between(self):
+        shared, (a, _) = self.pair(optimize=True)
+        loss = a(torch.randn(8, 6)).sum()
+        shared.data = shared.detach() * 2
+        loss = loss + a(torch.randn(8, 6)).sum()
+        with self.assertRaisesRegex(
+            tandem.UnsupportedError, "'shared' shows other memory, with other"
+        ):
+            loss.backward()
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x, scale=1.0):
+        return self.fc(x) * scale
+
+
+class ReasonTest(unittest.TestCase):
+    """Each call with another value was another warning, with all elements of a
+    tensor in it."""
+
+    def test_once_and_short(self):
+        x = torch.randn(8, 6)
+        net = tandem.torch.optimize(Scaled(), (x,), {"scale": 2.0})
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for i in range(20):
+                net(x, scale=torch.randn(8, 3))
+                net(x, scale=float(i + 3))
+                net(torch.randn(i + 9, 6), scale=2.0)
+        texts = [str(w.message) for w in said]
+        self.assertEqual(len(texts), 2, texts)
+        self.assertRegex(
+            texts[0],
+            r"'scale' is a tensor, torch.float32\[8, 3\], and was 2.0 when compiled",
+        )
+        self.assertRegex(texts[1], r"'x' is torch.float32\[9, 6\]")
+
+    def test_refusals_say_their_own_value(self):
+        x = torch.randn(8, 6)
+        net = tandem.torch.optimize(
+            Scaled(), (x,), {"scale": 2.0}, fallback="refuse"
+        )
+        for scale in (3.0, 4.0):
+            with self.assertRaisesRegex(
+                tandem.UnsupportedError, f"'scale' is {scale}, and was 2.0"
+            ):
+                net(x, scale=scale)
+
+
 class Three(nn.Module):
     def __init__(self):
         super().__init__()

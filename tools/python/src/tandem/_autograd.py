@@ -87,6 +87,8 @@ class Core:
         # its storage, and with it the view.
         self._addresses: Dict[str, int] = {}
         self._is_bound = False
+        #: How often the memory of each got other elements than calls left there.
+        self._taken: Dict[str, int] = {}
         # Where a module keeps each of them.
         self._places: Dict[str, Tuple[Dict[str, Any], str]] = {}
         self._device = torch.device(
@@ -117,25 +119,36 @@ class Core:
         self._order()
         # It may be the model's own memory, read in another order.
         value = tensor.detach().contiguous()
-        self._leave(name, tensor)
-        self.model.set(name, exchange.of_torch(value))
+        if not self._has(name, tensor, value):
+            self._leave(name, tensor)
+            self.model.set(name, exchange.of_torch(value))
         view = self.model.tensor(name).torch()
         with torch.no_grad():
             tensor.data = view
         self.tensors[name] = tensor
         self._addresses[name] = view.data_ptr()
 
-    def _leave(self, name: str, tensor: torch.Tensor) -> None:
-        """Before the model's memory gets another's elements: who showed it until
-        now keeps its own, as what torch.func.functional_call puts back, and a
-        backward that would read it is PyTorch's error."""
-        previous = self.tensors.get(name)
-        if previous is None:
-            return
-        if (
-            previous is not tensor
-            and previous.data_ptr() == self._addresses[name]
+    def _has(self, name: str, tensor: torch.Tensor, value: torch.Tensor) -> bool:
+        """Whether the model's memory has these elements, as where another
+        optimized module took a shared parameter over and nobody wrote it since:
+        then a backward of before still finds what its forward read."""
+        if self.tensors.get(name) is not tensor or (
+            self._device.type == "cuda"
+            and torch.cuda.is_current_stream_capturing()
         ):
+            return False
+        return torch.equal(self.model.tensor(name).torch(), value)
+
+    def _leave(self, name: str, tensor: torch.Tensor) -> None:
+        """Before the model's memory gets other elements: who showed it until now
+        keeps its own, as what torch.func.functional_call puts back, and a
+        backward that would read it is an error. It is PyTorch's for another
+        tensor; one that other modules have too is as it was for theirs."""
+        previous = self.tensors.get(name)
+        self._taken[name] = self._taken.get(name, 0) + 1
+        if previous is None or previous is tensor:
+            return
+        if previous.data_ptr() == self._addresses[name]:
             previous.data = previous.detach().clone()
         torch.autograd.graph.increment_version(previous)
 
@@ -196,6 +209,21 @@ class Core:
             tensor.data_ptr() != self._addresses[name]
             or not tensor.is_contiguous()
         )
+
+    def taken(self) -> Dict[str, int]:
+        """What `check_taken` compares, of what the backward reads."""
+        return {n: count for n, count in self._taken.items() if n in self.read}
+
+    def check_taken(self, then: Mapping[str, int]) -> None:
+        """Refuses a backward whose forward read other elements of a parameter
+        than the model's memory has now, though nobody wrote the tensor: it was
+        moved to other memory (`param.data = ...`)."""
+        for name, count in self.taken().items():
+            if count != then.get(name, 0):
+                raise UnsupportedError(
+                    f"'{name}' shows other memory, with other elements, than in "
+                    "the forward whose backward this is, and a forward ran since"
+                )
 
     def unfit(self) -> Optional[str]:
         """A parameter or buffer that its module has no more, or that processes
@@ -330,6 +358,7 @@ class _Run(torch.autograd.Function):
     ) -> Tuple[torch.Tensor, ...]:
         given = dict(zip(inputs + params, tensors))
         contexts: List[Context] = []
+        ctx.taken = core.taken()
         outputs = core.forward(given, contexts)
         ctx.core, ctx.context, ctx.names = core, contexts[0], inputs + params
         # PyTorch compares the versions of what the backward reads.
@@ -370,6 +399,7 @@ class _Run(torch.autograd.Function):
         """The gradients of what was given to the forward."""
         core: Core = ctx.core
         ctx.saved_tensors  # fails where one of them was written since
+        core.check_taken(ctx.taken)
         for watched in getattr(ctx, "watched", ()):
             watched.check()
         core._order()

@@ -15,7 +15,7 @@ from ._autograd import Core, seed_of
 from ._errors import UnsupportedError, UsageError, level_of_caller
 from ._model import Model
 from ._program import Progress
-from ._unchanged import Unchanged
+from ._unchanged import Unchanged, same, shown
 
 __all__ = ["FallbackWarning", "optimize", "restore"]
 
@@ -31,6 +31,19 @@ _has_global_hooks: Callable[[], bool] = getattr(
 
 class FallbackWarning(UserWarning):
     """A call of an optimized module was PyTorch's own, and why."""
+
+
+class _Reason(str):
+    """Why a call is PyTorch's own, with what it is about: of calls that differ
+    in the same thing the first one is said."""
+
+    about: str
+
+    @staticmethod
+    def of(about: str, text: str) -> _Reason:
+        reason = _Reason(text)
+        reason.about = about
+        return reason
 
 
 class _Forward:
@@ -133,14 +146,19 @@ class _Forward:
             self._leaves, self._shapes, leaves
         ):
             if shape is None:
-                if leaf is not known and leaf != known:
-                    return f"'{name}' is {leaf!r}, and was {known!r} when compiled"
+                if not same(leaf, known):
+                    return _Reason.of(
+                        name,
+                        f"'{name}' is {shown(leaf)}, and was {shown(known)} when "
+                        "compiled",
+                    )
             elif not isinstance(leaf, torch.Tensor):
-                return f"'{name}' is no tensor"
+                return _Reason.of(name, f"'{name}' is no tensor")
             elif (tuple(leaf.shape), leaf.dtype) != shape:
-                return (
+                return _Reason.of(
+                    f"the {'type' if leaf.dtype != shape[1] else 'shape'} of {name}",
                     f"'{name}' is {leaf.dtype}{list(leaf.shape)}, and was "
-                    f"{shape[1]}{list(shape[0])} when compiled"
+                    f"{shape[1]}{list(shape[0])} when compiled",
                 )
         if self._hooks and _has_global_hooks():
             return "hooks of all modules are registered, and inner calls compiled in"
@@ -289,8 +307,9 @@ class _Forward:
         what = f"{type(self.module).__name__}: {reason}"
         if self._fallback == "refuse":
             raise UnsupportedError(what)
-        if reason not in self._said:
-            self._said.add(reason)
+        about = reason.about if isinstance(reason, _Reason) else reason
+        if about not in self._said:
+            self._said.add(about)
             warnings.warn(
                 f"{what}; such calls are PyTorch's own",
                 FallbackWarning,

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
-__all__ = ["Unchanged"]
+__all__ = ["Unchanged", "same", "shown"]
 
 # Modes are compared by who calls; the others say how a module is called.
 _IGNORED = {"training", "_compiled_call_impl", "_is_accelerate_prepared"}
@@ -22,7 +22,8 @@ _PLAIN = (bool, int, float, complex, str, bytes, tuple, frozenset, torch.dtype)
 _GONE = object()
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are one, or of one class and equal; tensors are not."""
     if a is b:
         return True
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
@@ -45,7 +46,7 @@ def _copied(value: Any) -> Any:
 def _same_box(now: Any, then: Any) -> bool:
     """Whether two containers have the same in them, tensors by identity."""
     if type(now) is not type(then) or not isinstance(now, (dict, list)):
-        return _same(now, then)
+        return same(now, then)
     if len(now) != len(then):
         return False
     if isinstance(now, dict):
@@ -53,13 +54,16 @@ def _same_box(now: Any, then: Any) -> bool:
     return all(_same_box(a, b) for a, b in zip(now, then))
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in a message: what is long, or no plain value, by its class."""
     if value is _GONE:
         return "not there"
     if value is None or isinstance(value, _PLAIN):
         text = repr(value)
         if len(text) <= 40:
             return text
+    if isinstance(value, torch.Tensor):
+        return f"a tensor, {value.dtype}{list(value.shape)}"
     return f"a {type(value).__name__}"
 
 
@@ -179,7 +183,7 @@ class Unchanged:
         if isinstance(now, dict):
             for key in {**then, **now}:
                 if not _same_box(now.get(key, _GONE), then.get(key, _GONE)):
-                    return f": {key!r}"
+                    return f": {shown(key)}"
         return ""
 
     def _difference(self, part: _Part) -> Optional[str]:
@@ -194,7 +198,7 @@ class Unchanged:
             if then is not now:
                 return (
                     f"the module '{name}' of {part.label} is "
-                    f"{_shown(now)}, and was {_shown(then)} when compiled: not "
+                    f"{shown(now)}, and was {shown(then)} when compiled: not "
                     "the same one"
                     if now is not None and then is not None
                     else f"the module '{name}' of {part.label} was "
@@ -202,7 +206,7 @@ class Unchanged:
                 )
         for name in {**fields, **live}:
             then, now = fields.get(name, _GONE), live.get(name, _GONE)
-            if _same(then, now):
+            if same(then, now):
                 continue
             if name in _IGNORED or (name == "forward" and module is self._root):
                 if now is _GONE:
@@ -213,8 +217,8 @@ class Unchanged:
             # A count that each call moves on is one difference, said once.
             return self._told.setdefault(
                 (part.label, name),
-                f"'{name}' of {part.label} is {_shown(now)}, and was "
-                f"{_shown(then)} when compiled",
+                f"'{name}' of {part.label} is {shown(now)}, and was "
+                f"{shown(then)} when compiled",
             )
         if (len(module._parameters), len(module._buffers)) != part.sizes:
             return f"{part.label} has other parameters or buffers"
