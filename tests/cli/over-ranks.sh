@@ -28,6 +28,20 @@ over() {
   fi
 }
 
+# ended: waits until no rank of this test's folder is left. mpirun ends before
+# those that it kills: one may hold its lock, or write, for a while.
+ended() {
+  local process
+  for _ in $(seq 600); do
+    for process in /proc/[0-9]*; do
+      [[ $(readlink "$process/exe") == */tandem-run* ]] &&
+        [ "$(readlink "$process/cwd")" = "$PWD" ] && sleep 0.1 && continue 2
+    done
+    return
+  done
+  fail "a rank is still there: $process"
+}
+
 # losses LOG: of each step.
 losses() { sed -nE 's/.*"loss": ?([-+.e0-9]+|nan).*/\1/p' "$1"; }
 

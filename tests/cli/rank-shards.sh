@@ -100,6 +100,7 @@ interrupted() {
       "$bin/tandem-run" train fsdp-4.tdm "${rows[@]}" --steps 1 --resume w$i \
       --save w$i --timeout=20 2>&1 </dev/null)
     code=$?
+    ended
     grep -q 'PMIX ERROR' <<<"$said" || break
   done
   case $code in
