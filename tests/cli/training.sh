@@ -245,6 +245,14 @@ grep -qx 'seed = 1' kept.st.toml || fail "somebody's options are gone"
 configured 2 "would replace 'kept.st.toml'" kept.st.toml --save=kept.st --steps=1 \
   --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"
 grep -qx 'seed = 1' kept.st.toml || fail 'the options that were read are gone'
+# A path of more than 1000 dots was written as no file may have them.
+dotted=/$(printf './%.0s' {1..1100})
+configured 0 '' hand.toml --steps=2 --save=dotted.st \
+  --data x=@"$dotted${data#/}/train_images.npy" \
+  --data labels=@"$data/train_labels.npy"
+cp dotted.st first.st
+configured 0 '' dotted.st.toml
+cmp first.st dotted.st || fail 'options with many dots do something else'
 configured 0 '' kept.toml --save=/dev/null
 [ ! -e /dev/null.toml ] || fail 'options beside a device'
 

@@ -272,9 +272,6 @@ void play(const Command &command, Decisions next) {
     // Commands without --config have options of one letter, too.
     if (first && !table.helpAsked() && table.find("config"))
       resolved = configOf(table);
-    // More than 1000 dots in a line are not read again, also those of a value.
-    if (std::count(resolved.begin(), resolved.end(), '.') > 1000)
-      resolved.clear();
   });
   // A file that --lr-schedule names is not there.
   require(first.ok() || first.code() == Code::Usage ||

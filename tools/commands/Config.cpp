@@ -24,6 +24,8 @@ namespace {
 
 constexpr size_t kMost = size_t(1) << 20; ///< bytes of a file
 constexpr size_t kMostDots = 1000;        ///< in one line of it
+/// A line in front of it says whose options they are.
+constexpr size_t kMostWritten = kMost - 4096;
 
 bool isGiven(Words words, std::string_view name) {
   for (std::string_view word : words) {
@@ -208,13 +210,46 @@ std::optional<size_t> lineOfDots(std::string_view text) {
   return std::nullopt;
 }
 
-std::string tomlText(std::string_view text) {
+/// What a table was given, as a file that has it.
+class Writer {
+public:
+  Writer(const OptionTable &table, bool spellsDots)
+      : table_(table), spellsDots_(spellsDots) {}
+
+  std::string text() const {
+    std::string text, tables;
+    for (const Option &option : table_.options()) {
+      if (!option.given || option.name == "config")
+        continue;
+      if (option.isKeyed && std::ranges::all_of(option.values, hasName))
+        tables += tableOf(option);
+      else
+        text += std::string(option.name) + " = " + valueOf(option) + "\n";
+    }
+    return text + tables;
+  }
+
+private:
+  static bool hasName(const std::string &value) {
+    return io::endOfName(value) < value.size();
+  }
+  std::string quoted(std::string_view text) const;
+  std::string key(std::string_view text) const;
+  std::string number(const Option &option, const std::string &value) const;
+  std::string tableOf(const Option &option) const;
+  std::string valueOf(const Option &option) const;
+
+  const OptionTable &table_;
+  bool spellsDots_; ///< as \u002e: a line with more of them is not read
+};
+
+std::string Writer::quoted(std::string_view text) const {
   std::string all = "\"";
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\')
       all += std::string("\\") + c;
-    else if (byte < 0x20 || byte == 0x7f) {
+    else if (byte < 0x20 || byte == 0x7f || (c == '.' && spellsDots_)) {
       constexpr char digits[] = "0123456789abcdef";
       all += std::string("\\u00") + digits[byte >> 4] + digits[byte & 15];
     } else
@@ -223,15 +258,16 @@ std::string tomlText(std::string_view text) {
   return all + "\"";
 }
 
-std::string keyText(std::string_view key) {
-  bool isBare = !key.empty() && std::ranges::all_of(key, [](unsigned char c) {
+std::string Writer::key(std::string_view text) const {
+  bool isBare = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return c == '-' || c == '_' || (c < 0x80 && std::isalnum(c));
   });
-  return isBare ? std::string(key) : tomlText(key);
+  return isBare ? std::string(text) : quoted(text);
 }
 
 /// A number as TOML spells it, or a text.
-std::string valueText(const Option &option, const std::string &value) {
+std::string Writer::number(const Option &option,
+                           const std::string &value) const {
   bool isNumber = option.kind == Option::Kind::Integer ||
                   option.kind == Option::Kind::Number;
   bool isDecimal =
@@ -245,7 +281,31 @@ std::string valueText(const Option &option, const std::string &value) {
     if (std::isfinite(number))
       return numberText(number);
   }
-  return tomlText(value);
+  return quoted(value);
+}
+
+std::string Writer::tableOf(const Option &option) const {
+  std::string text = "\n[" + std::string(option.name) + "]\n";
+  for (const std::string &value : option.values) {
+    size_t end = io::endOfName(value);
+    text += key(std::string_view(value).substr(0, end)) + " = " +
+            quoted(std::string_view(value).substr(end + 1)) + "\n";
+  }
+  return text;
+}
+
+std::string Writer::valueOf(const Option &option) const {
+  if (!option.takesValue())
+    return "true";
+  if (option.repeats()) {
+    std::string text;
+    for (const std::string &value : option.values)
+      text += (text.empty() ? "" : ", ") + quoted(value);
+    return "[" + text + "]";
+  }
+  const std::string &value = option.values.back();
+  bool isAlone = option.kind == Option::Kind::OptionalText && value.empty();
+  return isAlone ? "true" : number(option, value);
 }
 
 } // namespace
@@ -290,38 +350,12 @@ Result<std::vector<ConfigWord>> configWords(const OptionTable &table,
 }
 
 std::string configOf(const OptionTable &table) {
-  std::string text, tables;
-  for (const Option &option : table.options()) {
-    if (!option.given || option.name == "config")
-      continue;
-    std::string name(option.name);
-    auto hasName = [](const std::string &value) {
-      return io::endOfName(value) < value.size();
-    };
-    if (!option.takesValue()) {
-      text += name + " = true\n";
-    } else if (option.isKeyed && std::ranges::all_of(option.values, hasName)) {
-      tables += "\n[" + name + "]\n";
-      for (const std::string &value : option.values) {
-        size_t end = io::endOfName(value);
-        tables += keyText(std::string_view(value).substr(0, end)) + " = " +
-                  tomlText(std::string_view(value).substr(end + 1)) + "\n";
-      }
-    } else if (option.repeats()) {
-      text += name + " = [";
-      for (const std::string &value : option.values)
-        text +=
-            (&value == &option.values.front() ? "" : ", ") + tomlText(value);
-      text += "]\n";
-    } else {
-      const std::string &value = option.values.back();
-      bool isAlone = option.kind == Option::Kind::OptionalText && value.empty();
-      text +=
-          name + " = " + (isAlone ? "true" : valueText(option, value)) + "\n";
-    }
-  }
-  text += tables;
-  return toml::parse(std::string_view(text)) ? text : "";
+  std::string text = Writer(table, /*spellsDots=*/false).text();
+  if (lineOfDots(text))
+    text = Writer(table, /*spellsDots=*/true).text();
+  bool isRead =
+      text.size() < kMostWritten && toml::parse(std::string_view(text));
+  return isRead ? text : "";
 }
 
 } // namespace tandem::commands

@@ -409,7 +409,7 @@ void TrainOptions::declare(OptionTable &options) {
       resolved = std::string(io::resolvedOptions) + "train\n" + resolved;
     else if (!resolvedPath().empty())
       note("the options are not kept beside the checkpoint: they are not in "
-           "UTF-8");
+           "UTF-8, or take 1 MiB");
     return Status::success();
   });
 }
