@@ -157,6 +157,36 @@ expect 1 "phase '.*' failed$|error" "$tandem" compile wrong.mlir -o x.tdm \
 grep -q reproducer <<<"$out" && fail "a model's error is called the compiler's"
 [ -e r.mlir ] && fail "a model's error has a reproducer"
 
+# Malformed files, at which MLIR's own functions crash or leave a line out.
+cat >region.mlir <<'M'
+func.func @graph(%x: tensor<4xf32>, %c: tensor<i1>) {
+  %u = tandem.sin %9 : tensor<4xf32>
+  %4 = "tandem.if"(%c, %x) ({
+  ^bb0(%a: tensor<4xf32>):
+    %9 = tandem.sin %a : tensor<4xf32>
+    tandem.yield %9 : tensor<4xf32>
+  }, {}) { broken
+M
+expect 1 "region.mlir:.*expected '}' in attribute dictionary" "$opt" region.mlir
+cat >quote.mlir <<'M'
+func.func @graph(%s: !tandem.ref<4xf32>) {
+  %0 = tandem.read %s : !tandem.ref<4xf32>
+" tandem.write %0 into %s : tensor<4xf32>, !tandem.ref<4xf32>
+  return
+}
+M
+expect 1 "quote.mlir:.*expected '\"' in string literal" "$opt" quote.mlir
+{ echo 'func.func @f() { return }'; echo '// -----'; cat quote.mlir; } >parts.mlir
+expect 1 'within split at parts.mlir:.*in string literal' "$opt" -split-input-file parts.mlir
+printf 'ML\357R\015StableHLO\0\0\023\0\377\377\377\377\377\377\377\017\1\1\2\1\3\1\4\1\010\1' >many.mlirbc
+expect 1 'tandem-opt: error: malformed bytecode \(SmallVector' "$opt" many.mlirbc
+# What is right comes out as it went in.
+sed '3d' quote.mlir >right.mlir
+expect 0 '' "$opt" -emit-bytecode right.mlir -o right.mlirbc
+expect 0 'tandem.read' "$opt" right.mlirbc
+expect 0 'tandem.read' bash -c "'$opt' - <right.mlir"
+expect 1 'No such file' "$opt" none.mlir
+
 # Help lists them, and shells complete them.
 expect 0 'joint: enter-phase, check-random, add-adapters, quantize-products,' "$tandem" help passes
 { grep -q '^lower (cpu): enter-phase, lower-collectives, outline-regions,' <<<"$out" &&

@@ -1,10 +1,10 @@
 //===- Document.cpp - a text of the dialect, and what its ops say ---------===//
 #include "tools/tandem-lsp-server/Document.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "ir/ParseText.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
-#include "mlir/Parser/Parser.h"
 
 using namespace mlir;
 
@@ -51,11 +51,10 @@ std::unique_ptr<Document> Document::parse(StringRef text,
   document->sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBufferCopy(text, kUnnamed), SMLoc());
   Block parsed;
-  ParserConfig config(document->context.get(), /*verifyAfterParse=*/false);
   const auto *buffer =
       document->sources.getMemoryBuffer(document->sources.getMainFileID());
-  if (failed(parseAsmSourceFile(document->sources, &parsed, config,
-                                &document->state)) ||
+  if (failed(parseText(document->sources, parsed, document->state,
+                       *document->context)) ||
       buffer->getBufferSize() == 0)
     return nullptr;
   // One owner for all that stands at the top.

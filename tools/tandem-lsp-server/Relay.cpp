@@ -3,6 +3,7 @@
 
 #include "tools/tandem-lsp-server/Compiled.h"
 #include "tools/tandem-lsp-server/Document.h"
+#include "tools/tandem-lsp-server/Syntax.h"
 
 #include "llvm/Support/LSP/Transport.h"
 #include "llvm/Support/Path.h"
@@ -59,8 +60,8 @@ public:
   Relay(const mlir::DialectRegistry &registry, std::string tandem)
       : registry(registry), compiled(std::move(tandem)) {}
 
-  /// Looks at a message of the editor.
-  void note(StringRef message);
+  /// Looks at a message of the editor, and returns what goes to the server.
+  std::string note(std::string message);
   /// Ends what is being compiled.
   void end() { compiled.end(); }
   /// Returns what goes to the editor instead of the server's `message`.
@@ -74,30 +75,69 @@ private:
     lsp::Position position;
   };
 
-  void noteChange(const Object &params);
+  /// A text as the editor has it, and what the server has of it.
+  struct Text {
+    std::string text;
+    int64_t version = 0;
+    Array errors;           ///< of parts that the server has not
+    bool isPartial = false; ///< there are such
+  };
+
+  /// Returns whether the server has to get `given` for all of the text.
+  bool check(const std::string &file, int64_t version, std::string &given);
+  void noteOpened(Object &params);
+  void noteChange(Object &params);
   void noteQuestion(const Object &message, StringRef method);
   std::optional<Question> questionOf(const Object &message);
+  void addErrors(Object &params);
+  std::string textIn(const std::string &file);
   Value hover(const Question &question, Value result);
   Value definition(const Question &question, Value result);
 
   const mlir::DialectRegistry &registry;
   Compiled compiled;
   std::mutex mutex;
-  std::map<std::string, std::string> texts;  ///< by the file
+  std::map<std::string, Text> texts;         ///< by the file
   std::map<std::string, Question> questions; ///< by the id
 };
 
-void Relay::note(StringRef message) {
+bool Relay::check(const std::string &file, int64_t version,
+                  std::string &given) {
+  std::string text = textIn(file);
+  Syntax syntax = Syntax::of(text, registry);
+  std::lock_guard lock(mutex);
+  Text &known = texts[file];
+  bool wasPartial = std::exchange(known.isPartial, !syntax.errors.empty());
+  known.version = version;
+  known.errors = std::move(syntax.errors);
+  given = std::move(syntax.text);
+  return wasPartial || known.isPartial;
+}
+
+void Relay::noteOpened(Object &params) {
+  auto opened = read<lsp::TextDocumentItem>(params.get("textDocument"));
+  if (!opened)
+    return;
+  std::string file = opened->uri.file().str(), given;
+  {
+    std::lock_guard lock(mutex);
+    texts[file].text = opened->text;
+  }
+  if (check(file, opened->version, given))
+    (*params.getObject("textDocument"))["text"] = given;
+}
+
+std::string Relay::note(std::string message) {
   auto json = llvm::json::parse(message);
   if (!json) {
     llvm::consumeError(json.takeError()); // the server says it
-    return;
+    return message;
   }
-  const Object *root = json->getAsObject();
-  const Object *params = root ? root->getObject("params") : nullptr;
+  Object *root = json->getAsObject();
+  Object *params = root ? root->getObject("params") : nullptr;
   auto method = root ? root->getString("method") : std::nullopt;
   if (!params || !method)
-    return;
+    return message;
   if (*method == "initialize") {
     std::vector<std::string> options;
     if (const Object *given = params->getObject("initializationOptions"))
@@ -108,11 +148,8 @@ void Relay::note(StringRef message) {
               options.push_back(text->str());
     compiled.setOptions(std::move(options));
   } else if (*method == "textDocument/didOpen") {
-    const Value *document = params->get("textDocument");
-    if (auto opened = read<lsp::TextDocumentItem>(document)) {
-      std::lock_guard lock(mutex);
-      texts[opened->uri.file().str()] = opened->text;
-    }
+    noteOpened(*params);
+    return textOf(*json);
   } else if (*method == "textDocument/didClose") {
     if (auto closed =
             read<lsp::TextDocumentIdentifier>(params->get("textDocument"))) {
@@ -121,22 +158,48 @@ void Relay::note(StringRef message) {
     }
   } else if (*method == "textDocument/didChange") {
     noteChange(*params);
+    return textOf(*json);
   } else if (*method == "textDocument/hover" ||
              *method == "textDocument/definition") {
     noteQuestion(*root, *method);
   }
+  return message;
 }
 
-void Relay::noteChange(const Object &params) {
+void Relay::noteChange(Object &params) {
   Value copy = Object(params);
   auto change = read<lsp::DidChangeTextDocumentParams>(&copy);
   if (!change)
     return;
+  std::string file = change->textDocument.uri.file().str(), given;
+  {
+    std::lock_guard lock(mutex);
+    std::string &text = texts[file].text;
+    if (failed(lsp::TextDocumentContentChangeEvent::applyTo(
+            change->contentChanges, text)))
+      text.clear();
+  }
+  if (check(file, change->textDocument.version, given))
+    params["contentChanges"] = Array{Object{{"text", given}}};
+}
+
+std::string Relay::textIn(const std::string &file) {
   std::lock_guard lock(mutex);
-  std::string &text = texts[change->textDocument.uri.file().str()];
-  if (failed(lsp::TextDocumentContentChangeEvent::applyTo(
-          change->contentChanges, text)))
-    text.clear();
+  return texts[file].text;
+}
+
+/// Adds what the server cannot know to its diagnostics of a text.
+void Relay::addErrors(Object &params) {
+  auto uri = read<lsp::URIForFile>(params.get("uri"));
+  Array *diagnostics = params.getArray("diagnostics");
+  if (!uri || !diagnostics)
+    return;
+  std::lock_guard lock(mutex);
+  auto found = texts.find(uri->file().str());
+  if (found != texts.end() &&
+      params.getInteger("version").value_or(0) == found->second.version)
+    for (const Value &error : found->second.errors)
+      diagnostics->push_back(error);
 }
 
 void Relay::noteQuestion(const Object &message, StringRef method) {
@@ -170,6 +233,12 @@ std::string Relay::answer(std::string message) {
     return message;
   }
   Object *root = json->getAsObject();
+  Object *params = root ? root->getObject("params") : nullptr;
+  if (params && root->getString("method") ==
+                    StringRef("textDocument/publishDiagnostics")) {
+    addErrors(*params);
+    return textOf(*json);
+  }
   auto question = root ? questionOf(*root) : std::nullopt;
   Value *result = root ? root->get("result") : nullptr;
   if (!question || !result)
@@ -180,11 +249,7 @@ std::string Relay::answer(std::string message) {
 }
 
 Value Relay::hover(const Question &question, Value result) {
-  std::string file = question.uri.file().str(), text;
-  {
-    std::lock_guard lock(mutex);
-    text = texts[file];
-  }
+  std::string file = question.uri.file().str(), text = textIn(file);
   auto document = Document::parse(text, registry);
   mlir::Operation *op = document ? document->opAt(question.position) : nullptr;
   if (!op || op->getName().getDialectNamespace() != "tandem")
@@ -220,11 +285,7 @@ Value Relay::hover(const Question &question, Value result) {
 Value Relay::definition(const Question &question, Value result) {
   if (const Array *found = result.getAsArray(); found && !found->empty())
     return result;
-  std::string text;
-  {
-    std::lock_guard lock(mutex);
-    text = texts[question.uri.file().str()];
-  }
+  std::string text = textIn(question.uri.file().str());
   auto document = Document::parse(text, registry);
   mlir::Operation *op = document ? document->opAt(question.position) : nullptr;
   if (!op)
@@ -263,8 +324,7 @@ void relay(const mlir::DialectRegistry &registry, const std::string &self,
     std::string message;
     while (!messages.isEndOfInput() && !messages.hasError())
       if (succeeded(messages.readMessage(message))) {
-        relay->note(message);
-        send(toServer, message);
+        send(toServer, relay->note(std::move(message)));
       }
     ::close(toServer);
   }).detach();

@@ -1,6 +1,8 @@
 //===- Relay.h - between an editor and MLIR's language server -------------===//
 //
-// All messages pass as they are, but for two kinds of answers:
+// All messages pass as they are, but for texts, of which MLIR's server gets
+// what has no syntax errors (Syntax.h), and for what it says:
+//   diagnostics with the syntax errors
 //   hover       what Tandem makes of the op: the gradient that follows from it,
 //               its kernels, what is saved or computed again
 //   definition  of an op of a backward, where the server knows none: the op of
