@@ -377,14 +377,24 @@ def ClearTags : FunctionPass<"tandem-clear-tags"> {
   let statistics = [Statistic<"cleared", "cleared", "ops that said something">];
 }
 
+def FoldNorms : ModulePass<"tandem-fold-norms"> {
+  let summary = "Multiplies filters by the scales behind their convolutions, once";
+  let description = [{
+    Where the module says `tandem.prepare`. What follows a convolution of f32 or
+    f64 and has a number of params and states for each plane (sums, differences
+    and products, as of a batch norm that infers) becomes one filter, `w * scale`,
+    and one `shift` that is added; both say `tandem.prepared`. In real numbers
+    that is the same, in rounded ones not (docs/rationale/frozen-parameters.md).
+  }];
+  let statistics = [Statistic<"folded", "folded", "convolutions whose filters are multiplied">];
+}
+
 def PackWeights : ModulePass<"tandem-pack-weights"> {
   let summary = "Gives products panels of their weights, where they gain by it";
   let description = [{
     Where the module says `tandem.prepare`. The panels (passes/common/PackedWeights.h) are
     views of the weights, which say `tandem.prepared`: they are to be computed
-    once. So are the filters of convolutions of f32 and f64, multiplied by what
-    follows for each plane, as a batch norm that infers
-    (docs/rationale/frozen-parameters.md).
+    once.
   }];
   let statistics = [Statistic<"packed", "packed", "products that read panels">];
 }

@@ -10,13 +10,18 @@
 // as it does wherever a norm is folded. What trains is left alone.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/partition/FoldNorms.h"
+#include "passes/Passes.h"
 #include "passes/partition/Frozen.h"
 
 #include "ir/Expr.h"
 #include "ir/Ops.h"
 #include "ir/PartitionMarks.h"
 #include "ir/Signature.h"
+
+namespace tandem {
+#define GEN_PASS_DEF_FOLDNORMS
+#include "passes/Passes.h.inc"
+} // namespace tandem
 
 using namespace mlir;
 using namespace tandem;
@@ -122,15 +127,29 @@ static std::string nameOf(func::FuncOp evaluate, Value filter) {
   return roleOfArgument(evaluate, argument.getArgNumber()).getName().str();
 }
 
-void tandem::foldNorms(func::FuncOp evaluate) {
-  FrozenValues frozen(evaluate);
-  for (auto conv : llvm::to_vector(evaluate.getOps<Conv2dOp>())) {
-    Type element = getElementTypeOrSelf(conv->getResult(0));
-    if ((!element.isF32() && !element.isF64()) ||
-        !frozen.dependsOnVariables(conv.getW()) || frozen.contains(conv.getX()))
-      continue;
-    Chain chain(conv, frozen);
-    if (chain.hasScale())
-      chain.fold(nameOf(evaluate, conv.getW()));
+namespace {
+
+struct FoldNorms : tandem::impl::FoldNormsBase<FoldNorms> {
+  void runOnOperation() final {
+    FailureOr<func::FuncOp> evaluate = findFrozenProgram(getOperation());
+    if (failed(evaluate))
+      return signalPassFailure();
+    if (!*evaluate)
+      return markAllAnalysesPreserved();
+    FrozenValues frozen(*evaluate);
+    for (auto conv : llvm::to_vector(evaluate->getOps<Conv2dOp>())) {
+      Type element = getElementTypeOrSelf(conv->getResult(0));
+      if ((!element.isF32() && !element.isF64()) ||
+          !frozen.dependsOnVariables(conv.getW()) ||
+          frozen.contains(conv.getX()))
+        continue;
+      Chain chain(conv, frozen);
+      if (!chain.hasScale())
+        continue;
+      chain.fold(nameOf(*evaluate, conv.getW()));
+      ++folded;
+    }
   }
-}
+};
+
+} // namespace

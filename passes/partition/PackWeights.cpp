@@ -2,12 +2,10 @@
 //
 // Panels (passes/common/PackedWeights.h) of the right factors of products that
 // do not change: views that are worth computing once, which their mark says.
-// And filters with the scales of norms behind them (FoldNorms.h).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Passes.h"
 #include "passes/common/PackedWeights.h"
-#include "passes/partition/FoldNorms.h"
 #include "passes/partition/Frozen.h"
 #include "passes/target/CpuCaches.h"
 #include "passes/target/Target.h"
@@ -114,7 +112,6 @@ struct PackWeights : tandem::impl::PackWeightsBase<PackWeights> {
       return signalPassFailure();
     if (!*evaluate)
       return markAllAnalysesPreserved();
-    foldNorms(*evaluate);
     FrozenValues frozen(*evaluate);
     DenseMap<std::pair<Value, unsigned>, Value> made;
     for (auto product : llvm::to_vector(evaluate->getOps<MatmulOp>())) {

@@ -133,6 +133,8 @@ void tandem::buildPartitionPipeline(OpPassManager &passes,
   program.addPass(createClearTags());
   // What only such outputs needed.
   program.addPass(createEraseDeadOps());
+  // While what follows from weights is beside what they are used for.
+  passes.addPass(createFoldNorms());
   // Panels are frozen if the weights are.
   passes.addPass(createPackWeights());
   passes.addPass(createSplitFrozen());
