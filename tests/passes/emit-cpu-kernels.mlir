@@ -119,3 +119,44 @@ module @masks attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 
     return %a : tensor<64x512xf32>
   }
 }
+
+// -----
+
+// A loop over 16 elements is not written out before it becomes vectors.
+// CHECK: [[UNROLL:#loop_unroll[0-9]*]] = #llvm.loop_unroll<disable = true>
+// CHECK: [[KEPT:#loop_annotation[0-9]*]] = #llvm.loop_annotation<unroll = [[UNROLL]]>
+// CHECK-LABEL: module @short
+// CHECK: func.func private @mul_0.body
+// CHECK: arith.mulf
+// CHECK: {loop_annotation = [[KEPT]]}
+module @short attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<64x128x16xf32>, %s: tensor<64x128xf32>) -> tensor<64x128x16xf32> {
+    %a = tandem.kernel "mul" (%x, %s) {
+    ^bb0(%i: tensor<64x128x16xf32>, %j: tensor<64x128xf32>):
+      %0 = tandem.broadcast %j to [64, 128, 16] along [0, 1] : tensor<64x128xf32> -> tensor<64x128x16xf32>
+      %1 = tandem.mul %i, %0 : tensor<64x128x16xf32>
+      tandem.yield %1 : tensor<64x128x16xf32>
+    } {buffers = [#tandem.buffer<result 0>], tandem.function = @cpu::@mul_0} : (tensor<64x128x16xf32>, tensor<64x128xf32>) -> tensor<64x128x16xf32>
+    return %a : tensor<64x128x16xf32>
+  }
+}
+
+// -----
+
+// What follows from sums is computed with vectors of them, functions too.
+// CHECK-LABEL: module @silu
+// CHECK: func.func private @conv2d_0.body
+// CHECK: math.exp {{.*}} : vector<16xf32>
+// CHECK-NOT: math.exp {{.*}} : f32
+module @silu attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64}>} {
+  func.func @evaluate(%x: tensor<4x32x8x8xf32>, %w: tensor<32x32x1x1xf32>) -> tensor<4x32x8x8xf32> {
+    %a = tandem.kernel "conv2d" (%x, %w) {
+    ^bb0(%i: tensor<4x32x8x8xf32>, %j: tensor<32x32x1x1xf32>):
+      %0 = tandem.conv2d %i, %j : tensor<4x32x8x8xf32>, tensor<32x32x1x1xf32> -> tensor<4x32x8x8xf32>
+      %1 = tandem.sigmoid %0 : tensor<4x32x8x8xf32>
+      %2 = tandem.mul %0, %1 : tensor<4x32x8x8xf32>
+      tandem.yield %2 : tensor<4x32x8x8xf32>
+    } {buffers = [#tandem.buffer<result 0>], schedule = #tandem.schedule<chosen(method = pointwise)>, scratch_bytes = 32832 : i64, tandem.function = @cpu::@conv2d_0} : (tensor<4x32x8x8xf32>, tensor<32x32x1x1xf32>) -> tensor<4x32x8x8xf32>
+    return %a : tensor<4x32x8x8xf32>
+  }
+}

@@ -19,6 +19,7 @@ std::optional<VectorFinish> VectorFinish::of(AnchorKernel &kernel,
     return std::nullopt;
   Code &code = kernel.code;
   VectorFinish made;
+  made.line = line;
   made.element = std::make_shared<Block>();
   for (size_t d = 0; d < sizes.size(); ++d)
     made.element->addArgument(code.b.getIndexType(), code.loc);
@@ -31,6 +32,7 @@ std::optional<VectorFinish> VectorFinish::of(AnchorKernel &kernel,
   }
   if (made.element->empty() || !made.widen(line))
     return std::nullopt;
+  made.lanes = kernel.target.lanes(scalar::computeType(type));
   return made;
 }
 
@@ -40,6 +42,13 @@ bool VectorFinish::widen(unsigned line) {
   return llvm::all_of(*element, [&](Operation &op) { return widen(op); });
 }
 
+/// Functions of f32 that are polynomials (Polynomials.h).
+static bool isPolynomial(Operation &op) {
+  return isa<math::ExpOp, math::LogOp, math::Log1pOp, math::TanhOp,
+             math::ErfOp>(op) &&
+         op.getResult(0).getType().isF32();
+}
+
 /// Whether the passes behind make code of it with vectors as they do of one
 /// number; what is a call would be one for each lane.
 static bool isOfLanes(Operation &op) {
@@ -47,7 +56,8 @@ static bool isOfLanes(Operation &op) {
     return false;
   return !isa<math::MathDialect>(op.getDialect()) ||
          isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp,
-             math::RoundEvenOp, math::SqrtOp, math::FmaOp>(op);
+             math::RoundEvenOp, math::SqrtOp, math::FmaOp>(op) ||
+         isPolynomial(op);
 }
 
 /// Finds out what of `op` differs from lane to lane; whether that can be
@@ -93,6 +103,10 @@ bool VectorFinish::widen(Operation &op) {
   return isOfLanes(op);
 }
 
+bool VectorFinish::hasFunctions() const {
+  return llvm::any_of(*element, isPolynomial);
+}
+
 void VectorFinish::emit(Code &code, ArrayRef<Value> dims, Value sums,
                         Value mask) const {
   int64_t lanes = cast<VectorType>(sums.getType()).getDimSize(0);
@@ -132,4 +146,20 @@ void VectorFinish::emit(Code &code, ArrayRef<Value> dims, Value sums,
       map.map(result, made);
     }
   }
+}
+
+void VectorFinish::emitRun(Code &code, SmallVector<Value> dims,
+                           const Run &run) const {
+  Value first = dims[line] ? dims[line] : code.index(0);
+  auto finish = [&](Value done, Value mask) {
+    SmallVector<Value> at(run.at);
+    at.back() = code.add(at.back(), done);
+    dims[line] = code.add(first, done);
+    emit(code, dims, code.load(run.memref, at, lanes, mask), mask);
+  };
+  Value whole = code.mul(code.div(run.count, lanes), lanes);
+  code.loop(code.index(0), whole, lanes, [&](Value done) { finish(done, {}); });
+  code.when(code.less(whole, run.count), [&] {
+    finish(whole, code.firstLanes(code.sub(run.count, whole), lanes));
+  });
 }

@@ -26,10 +26,21 @@ public:
                                         llvm::ArrayRef<int64_t> sizes,
                                         unsigned line);
 
+  /// Whether an element needs functions, whose code is long.
+  bool hasFunctions() const;
   /// Finishes and stores a vector of sums whose first lane is at `dims` (a null
   /// value stands for 0): those lanes that are on in `mask`, or all.
   void emit(Code &code, llvm::ArrayRef<mlir::Value> dims, mlir::Value sums,
             mlir::Value mask) const;
+  /// Some sums that are side by side in memory.
+  struct Run {
+    mlir::Value memref;
+    llvm::SmallVector<mlir::Value> at; ///< of the first, the last index runs
+    mlir::Value count;
+  };
+  /// The same of a run of sums, whose first is at `dims`.
+  void emitRun(Code &code, llvm::SmallVector<mlir::Value> dims,
+               const Run &run) const;
 
 private:
   VectorFinish() = default;
@@ -39,6 +50,8 @@ private:
     return strides.lookup(position);
   }
 
+  unsigned line;
+  int64_t lanes; ///< of the processor
   /// The code of one element; its arguments are the dimensions and the sum.
   std::shared_ptr<mlir::Block> element;
   llvm::DenseSet<mlir::Value> vectors; ///< that differ from lane to lane

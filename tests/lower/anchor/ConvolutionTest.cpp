@@ -367,6 +367,63 @@ TEST(Convolution, EndsOfPixels) {
             "tensor<2x3x6x19xf32>", "tensor<3x1x3x3xf32>", {2, 3, 11, 37}, 9);
 }
 
+/// Functions behind sums: a vector of them is finished as its elements are, in
+/// every method, also where vectors have the end of one image and the beginning
+/// of the next one, and under masks.
+TEST(Convolution, FunctionsBehindSums) {
+  auto check = [](const std::string &op, const std::string &a,
+                  const std::string &b, std::vector<int64_t> shape,
+                  double terms, int bits) {
+    std::string y = "tensor<" + list(shape, "x") + "xf32>";
+    std::string bias = "tensor<" + std::to_string(shape[1]) + "xf32>";
+    checkKernel(
+        kernelModule({a, b, bias, y}, {y},
+                     "%y = tandem." + op + " : " + a + ", " + b + " -> " + y +
+                         "\n%b = tandem.broadcast %2 to [" + list(shape, ", ") +
+                         "] along [1] : " + bias + " -> " + y +
+                         "\n%s = tandem.add %y, %b : " + y +
+                         "\n%g = tandem.sigmoid %s : " + y +
+                         "\n%m = tandem.mul %s, %g : " + y +
+                         "\n%e = tandem.tanh %3 : " + y +
+                         "\n%z = tandem.add %m, %e : " + y +
+                         "\ntandem.yield %z : " + y),
+        {4 * terms, bits});
+  };
+  for (int bits : {128, 256, 512}) {
+    // Windows of one pixel: one block of k, several; of whole images together.
+    check("conv2d %0, %1", "tensor<2x20x7x9xf32>", "tensor<31x20x1x1xf32>",
+          {2, 31, 7, 9}, 20, bits);
+    check("conv2d %0, %1", "tensor<4x300x7x7xf32>", "tensor<20x300x1x1xf32>",
+          {4, 20, 7, 7}, 300, bits);
+    // Few planes, planes of their own, and gathered windows.
+    check("conv2d %0, %1 strides [2, 2] padding [1, 1, 1, 1] groups 3",
+          "tensor<2x3x11x37xf32>", "tensor<3x1x3x3xf32>", {2, 3, 6, 19}, 9,
+          bits);
+    check("conv2d %0, %1 padding [2, 2, 2, 2] groups 5", "tensor<2x5x7x7xf32>",
+          "tensor<5x1x5x5xf32>", {2, 5, 7, 7}, 25, bits);
+    check("conv2d %0, %1 padding [1, 1, 1, 1]", "tensor<2x24x9x10xf32>",
+          "tensor<70x24x3x3xf32>", {2, 70, 9, 10}, 216, bits);
+  }
+}
+
+/// Vectors over the ends of images, which are shared by what is read, stored
+/// and finished: blocks of all images and of some, groups, several blocks of k,
+/// what is read ahead of the last image; and where masks would be branches.
+TEST(Convolution, PixelsOfImagesThatFollowEachOther) {
+  check({8, 40, 7, 7, 64, 1, 1});
+  check({16, 24, 7, 7, 30, 1, 1});
+  check({3, 20, 5, 5, 17, 1, 1});
+  check({6, 150, 5, 7, 16, 1, 1});
+  check({4, 300, 7, 7, 100, 1, 1});
+  check({4, 64, 7, 7, 48, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+  for (const char *element : {"f64", "bf16", "f16"})
+    for (int bits : {256, 512})
+      check({4, 20, 7, 7, 24, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, element},
+            bits);
+  for (int bits : {128, 256})
+    check({8, 40, 7, 7, 64, 1, 1}, bits);
+}
+
 TEST(Convolution, ViewsBefore) {
   // Channels last in memory; an image without strides.
   checkKernel(kernelModule({"tensor<2x8x9x6xf32>", "tensor<5x6x3x3xf32>"},

@@ -121,7 +121,9 @@ void DirectConvolution::takeScratch() {
   manyBlocks = (sumsPixels ? pixelBlocks() : planeBlocks()) > 1;
   output = kernel.directOutput(takesPairs ? code.b.getBF16Type() : type,
                                product.y, product.sizes, Product::N);
-  if (!output)
+  if (!output && !takesPairs)
+    ends = VectorFinish::of(kernel, product.y, product.sizes, Product::N);
+  if (!isStored())
     squares = kernel.scratch.take(code, {s.lanes, kSquares * s.lanes}, type);
 }
 

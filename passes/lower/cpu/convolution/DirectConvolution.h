@@ -20,6 +20,7 @@
 
 #include "passes/lower/common/Method.h"
 #include "passes/lower/common/ScheduleOverride.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/convolution/ConvolutionSides.h"
 #include "passes/lower/cpu/convolution/PaddedImages.h"
 #include "passes/lower/cpu/products/GemmOperand.h"
@@ -133,10 +134,13 @@ private:
   Code::Values multiply(const Rows &rows, Value shift, int64_t plus, Value k,
                         int64_t plusK, mlir::ValueRange sums);
 
+  /// Sums go from the registers to the result.
+  bool isStored() const { return output || ends; }
   void store(const Pixels &pixels, Range ofPlanes, Value group);
   void storeSquares(Value row, Value count, Value pixel);
   void storeSquare(const Code::Values &square, Value n, Value pixel,
                    Value left);
+  void storeVector(Value n, Value pixel, Value vector, Value mask);
   void finishLine(Value line, Value n, Value pixel, Value count);
 
   AnchorKernel &kernel;
@@ -157,7 +161,8 @@ private:
   GemmPanel panel;
   Value sums, squares;
   std::optional<Operand> output;
-  llvm::SmallVector<Value> at; ///< of the item
+  std::optional<VectorFinish> ends; ///< where results are not the sums
+  llvm::SmallVector<Value> at;      ///< of the item
   bool manyBlocks = false;
 };
 

@@ -46,7 +46,7 @@ void DirectConvolution::storeSquares(Value row, Value count, Value pixel) {
     code.loop(code.index(0), panel.columns, s.lanes, body);
   };
   // Few lines at one time: they are pages apart.
-  if (output)
+  if (isStored())
     return forEachColumn([&](Value column) {
       code.loop(code.index(0), count, s.lanes, [&](Value done) {
         storeSquare(square(code.add(row, done), column),
@@ -75,17 +75,10 @@ void DirectConvolution::storeSquares(Value row, Value count, Value pixel) {
 /// `pixel` on, as many of them as are left.
 void DirectConvolution::storeSquare(const Code::Values &square, Value n,
                                     Value pixel, Value left) {
-  using enum Product::Dim;
   auto lines = [&](Value mask) {
     for (auto [i, line] : llvm::enumerate(square)) {
       Value at = code.add(n, i);
-      auto put = [&, line = line] {
-        SmallVector<Value> index(this->at);
-        index[M] = at;
-        index[N] = pixel;
-        Value vector = takesPairs ? pairs::narrow(code, line) : line;
-        code.store(vector, output->memref, output->at(code, index), mask);
-      };
+      auto put = [&, line = line] { storeVector(at, pixel, line, mask); };
       if (across % s.lanes == 0)
         put();
       else
@@ -95,6 +88,20 @@ void DirectConvolution::storeSquare(const Code::Values &square, Value n,
   code.when(
       code.less(left, code.index(s.lanes)),
       [&] { lines(code.firstLanes(left, s.lanes)); }, [&] { lines({}); });
+}
+
+/// Stores or finishes sums: results of `n` from `pixel` on.
+void DirectConvolution::storeVector(Value n, Value pixel, Value vector,
+                                    Value mask) {
+  using enum Product::Dim;
+  SmallVector<Value> index(at);
+  index[M] = n;
+  index[N] = pixel;
+  if (ends)
+    return ends->emit(code, index, vector, mask);
+  if (takesPairs)
+    vector = pairs::narrow(code, vector);
+  code.store(vector, output->memref, output->at(code, index), mask);
 }
 
 /// Finishes the first `count` sums of a line of `squares`: the results of `n`

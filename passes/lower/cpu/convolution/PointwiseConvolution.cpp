@@ -144,11 +144,20 @@ void PointwiseConvolution::chooseTile() {
 int64_t PointwiseConvolution::mostVectors() const {
   constexpr int64_t cacheBytes = caches::kSecond / 2, longest = 32,
                     enoughBlocks = 4;
-  auto [height, width] = conv.window.output;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  int64_t all = conv.batch * divideCeil(height * width, s.lanes);
+  int64_t all = conv.batch * divideCeil(planePixels(), s.lanes);
   return std::min({longest, cacheBytes / (terms * s.lanes * bytes),
                    std::max(2 * s.vectors, all / enoughBlocks)});
+}
+
+/// Where masks of lanes are cheap: of shorter vectors, and of narrow elements
+/// but for those of 512 bits, each lane would be a branch. An image is at least
+/// a vector, so that this has pixels of two of them at most.
+bool PointwiseConvolution::canJoin() const {
+  int64_t bits = kernel.target.bits;
+  return !hasStride() && planePixels() >= s.lanes &&
+         (bits >= 512 ||
+          (bits >= 256 && image.element.getIntOrFloatBitWidth() >= 32));
 }
 
 /// Finds blocks of up to `most` vectors, or of a tile's, in which a plane's run
@@ -158,6 +167,11 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
   double best = 0;
   auto consider = [&](int64_t images, int64_t lines) {
     int64_t run = divideCeil(lines * width, s.lanes), vectors = images * run;
+    // The vectors that are saved have to pay for masks.
+    int64_t joined = divideCeil(images * lines * width, s.lanes);
+    bool joins = 20 * joined <= 19 * vectors && canJoin();
+    if (joins)
+      vectors = joined;
     if (vectors > most && vectors > s.vectors)
       return;
     // Runs that end within a vector are masked, so they are whole images.
@@ -172,6 +186,8 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
       s.images = images;
       s.lines = lines;
       s.runVectors = run;
+      s.joins = joins;
+      s.vectorsOfBlock = vectors;
     }
   };
   for (int64_t lines = 1; lines <= height; ++lines)
@@ -259,17 +275,32 @@ PointwiseConvolution::Block PointwiseConvolution::blockAt(Value number) {
 
 PointwiseConvolution::VectorStart
 PointwiseConvolution::startOf(const Block &block, Value vector) {
+  if (s.joins) {
+    Value pixel = code.mul(vector, s.lanes);
+    return {code.add(block.image, code.div(pixel, planePixels())),
+            code.rem(pixel, planePixels())};
+  }
   Value first = code.mul(block.line, conv.window.output[1]);
   return {code.add(block.image, code.div(vector, s.runVectors)),
           code.add(first, code.mul(code.rem(vector, s.runVectors), s.lanes))};
 }
 
+Value PointwiseConvolution::lanesOf(Value vector) {
+  Value done = s.joins ? code.rem(code.mul(vector, s.lanes), planePixels())
+                       : code.mul(code.rem(vector, s.runVectors), s.lanes);
+  return code.min(code.sub(code.index(runPixels()), done), s.lanes);
+}
+
 Value PointwiseConvolution::maskOf(Value vector) {
   if (runPixels() % s.lanes == 0)
     return {};
-  Value done = code.mul(code.rem(vector, s.runVectors), s.lanes);
-  Value left = code.sub(code.index(runPixels()), done);
-  return code.firstLanes(code.min(left, s.lanes), s.lanes);
+  return code.firstLanes(lanesOf(vector), s.lanes);
+}
+
+Value PointwiseConvolution::without(Value mask, Value other) {
+  Value on = code.like(other, 1);
+  return code.both(mask,
+                   code.b.createOrFold<arith::XOrIOp>(code.loc, other, on));
 }
 
 void PointwiseConvolution::emitItem(Value item) {

@@ -11,7 +11,10 @@
 // are summed are one row of the packed block, and one k.
 //
 // Vectors are pixels that follow each other in a plane of y: a block is some
-// lines of an image, or several whole images, each a run of whole vectors.
+// lines of an image, or several whole images. Each is a run of whole vectors;
+// or, where images do not fill vectors, the pixels of the block's images follow
+// each other, and a vector may have the end of one and the beginning of the
+// next one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_POINTWISECONVOLUTION_H
@@ -33,11 +36,13 @@ struct PointwiseSchedule {
   int64_t lanes, rows, vectors; ///< of a tile
   int64_t images, lines;        ///< of a block: divide those that there are
   int64_t runVectors;           ///< of the pixels that a block has of an image
-  int64_t kBlock;               ///< of a short sum
-  int64_t rowsOfItem;           ///< planes of the result; multiple of `rows`
-  int64_t band;                 ///< of them, that pass the panels together
+  bool joins;                   ///< vectors go over the ends of images
+  int64_t vectorsOfBlock;
+  int64_t kBlock;     ///< of a short sum
+  int64_t rowsOfItem; ///< planes of the result; multiple of `rows`
+  int64_t band;       ///< of them, that pass the panels together
   int64_t width() const { return vectors * lanes; }
-  int64_t blockVectors() const { return images * runVectors; }
+  int64_t blockVectors() const { return vectorsOfBlock; }
 };
 
 /// The emission of one kernel.
@@ -107,16 +112,32 @@ private:
     Value image, pixel;
   };
   VectorStart startOf(const Block &block, Value vector);
-  /// The mask of a vector; null if all its lanes are pixels.
+  /// The lanes of a vector that are pixels of the image with which it begins,
+  /// and a mask of them; null if all are.
+  Value lanesOf(Value vector);
+  /// The mask of what is on in `mask` but not in `other`.
+  Value without(Value mask, Value other);
   Value maskOf(Value vector);
+  /// The image behind that, whose pixels the other lanes are: lane 0 would be
+  /// this one. Behind the last image it is that, where only reads go.
+  VectorStart secondOf(const VectorStart &start) const {
+    return {code.min(code.add(start.image, 1), conv.batch - 1),
+            code.add(start.pixel, -planePixels())};
+  }
+  /// Whether images can follow each other in vectors.
+  bool canJoin() const;
+  int64_t planePixels() const {
+    return conv.window.output[0] * conv.window.output[1];
+  }
 
   void emitItem(Value number);
   void packBlock();
   void packPanel(Value number, int64_t vectors);
   /// The rows of a panel: of each vector where it is in plane 0, and its mask.
+  /// Where images are joined, also where the lanes that are not on are.
   struct Source {
     Value row;
-    llvm::SmallVector<Value> from, masks;
+    llvm::SmallVector<Value> from, masks, others;
   };
   Source sourceOf(const Block &of, Value panel, int64_t vectors);
   void packRow(const Source &source, Value k, Value to);
@@ -124,8 +145,8 @@ private:
   int64_t rowsOfTile() const;
   void beginAhead(Value rowTile, Value panel);
   void packAhead(Value round);
-  Value seenAt(const Block &of, Value vector);
-  Value seenVector(Value from, Value mask);
+  Value seenAt(const Block &of, const VectorStart &place);
+  Value seenVector(Value from, Value mask, Value other);
   Value secondOf(Value k) const;
   Value vectorOf(Value k, llvm::function_ref<Value(Value plane)> read) const;
   void emitBand(Value row, Value end);
@@ -139,6 +160,7 @@ private:
 
   void storeVector(Value row, Value image, Value pixel, Value vector,
                    Value mask);
+  void storeColumn(Value row, Value vector, mlir::ValueRange sums);
   void storeOrAdd(Value row, int64_t rows, Value panel, int64_t vectors,
                   Code::Values tile, Value k, Value kEnd);
   void finishBand(Value row, Value end);

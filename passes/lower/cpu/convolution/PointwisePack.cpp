@@ -43,8 +43,11 @@ PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
     // The last panel may have fewer; others of it are not read.
     if (vectors == s.vectors && s.blockVectors() % s.vectors != 0)
       vector = code.min(vector, s.blockVectors() - 1);
-    source.from.push_back(seenAt(of, vector));
+    VectorStart place = startOf(of, vector);
+    source.from.push_back(seenAt(of, place));
     source.masks.push_back(maskOf(vector));
+    if (s.joins)
+      source.others.push_back(seenAt(of, secondOf(place)));
   }
   return source;
 }
@@ -69,23 +72,23 @@ void PointwiseConvolution::packRow(const Source &source, Value k, Value to) {
   for (auto [v, from] : llvm::enumerate(source.from)) {
     auto plane = [&, from = from, v = v](Value number) {
       Value ofPlane = code.mul(number, image.stride(1));
-      return seenVector(code.add(from, ofPlane), source.masks[v]);
+      return seenVector(code.add(from, ofPlane), source.masks[v],
+                        s.joins ? code.add(source.others[v], ofPlane)
+                                : Value());
     };
     code.store(vectorOf(k, plane), to, {row, code.index(v * s.lanes)});
   }
 }
 
 /// Where what a vector of `of` sees of the first plane begins.
-Value PointwiseConvolution::seenAt(const Block &of, Value vector) {
-  VectorStart place = startOf(of, vector);
+Value PointwiseConvolution::seenAt(const Block &of, const VectorStart &place) {
+  Value plane = code.mul(of.group, planes);
+  if (!isForward() || !hasStride())
+    return code.add(image.at(code, {place.image, plane, {}, {}}), place.pixel);
   Value line = code.div(place.pixel, conv.window.output[1]);
   Value column = code.rem(place.pixel, conv.window.output[1]);
-  if (isForward() && hasStride()) {
-    line = code.mul(line, 2);
-    column = code.mul(column, 2);
-  }
   return image.at(code,
-                  {place.image, code.mul(of.group, planes), line, column});
+                  {place.image, plane, code.mul(line, 2), code.mul(column, 2)});
 }
 
 /// The rows of a panel of the next block that a tile packs: as few as make all
@@ -149,13 +152,19 @@ Value PointwiseConvolution::vectorOf(
 }
 
 /// What a vector of pixels sees of a plane: numbers of the sums' type, or those
-/// of memory, of which words are made.
-Value PointwiseConvolution::seenVector(Value from, Value mask) {
+/// of memory, of which words are made. Lanes that are not on in `mask` are at
+/// `other`, if it is given.
+Value PointwiseConvolution::seenVector(Value from, Value mask, Value other) {
   Type type = takesPairs ? image.element : this->type;
   if (isForward() && hasStride())
     return loadStrideTwo(code, image, from, conv.window.output[1], s.lanes,
                          type);
-  return code.widen(code.load(image.memref, from, s.lanes, mask), type);
+  Value seen = code.load(image.memref, from, s.lanes, mask);
+  if (other)
+    seen = vector::MaskedLoadOp::create(
+        code.b, code.loc, seen.getType(), image.memref, other,
+        without(code.lanesOn(SmallVector<bool>(s.lanes, true)), mask), seen);
+  return code.widen(seen, type);
 }
 
 /// Rows of the factor that are neighbours, for each k of a short sum.

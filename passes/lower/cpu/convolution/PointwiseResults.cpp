@@ -28,6 +28,29 @@ void PointwiseConvolution::storeVector(Value row, Value image, Value pixel,
   code.store(vector, output->memref, output->at(code, at), mask);
 }
 
+/// Stores a vector of the block: sums of the planes from `row` on.
+void PointwiseConvolution::storeColumn(Value row, Value vector,
+                                       ValueRange sums) {
+  VectorStart place = startOf(block, vector);
+  auto store = [&](const VectorStart &place, Value mask) {
+    for (auto [i, x] : llvm::enumerate(sums))
+      storeVector(code.add(row, i), place.image, place.pixel, x, mask);
+  };
+  if (!s.joins)
+    return store(place, maskOf(vector));
+  Value ofFirst = lanesOf(vector);
+  code.when(
+      code.equal(ofFirst, code.index(s.lanes)), [&] { store(place, {}); },
+      [&] {
+        Value left = code.sub(code.index(s.images * planePixels()),
+                              code.mul(vector, s.lanes));
+        Value first = code.firstLanes(ofFirst, s.lanes);
+        Value all = code.firstLanes(code.min(left, s.lanes), s.lanes);
+        store(place, first);
+        store(secondOf(place), without(all, first));
+      });
+}
+
 /// Adds a tile's sums over [k, kEnd) to those before.
 void PointwiseConvolution::storeOrAdd(Value row, int64_t rows, Value panel,
                                       int64_t vectors, Code::Values tile,
@@ -49,12 +72,10 @@ void PointwiseConvolution::storeOrAdd(Value row, int64_t rows, Value panel,
   };
   auto store = [&] {
     for (int64_t v = 0; v < vectors; ++v) {
-      Value vector = code.add(code.mul(panel, s.vectors), v);
-      VectorStart place = startOf(block, vector);
-      Value mask = maskOf(vector);
+      Code::Values column;
       for (int64_t i = 0; i < rows; ++i)
-        storeVector(code.add(row, i), place.image, place.pixel,
-                    tile[i * vectors + v], mask);
+        column.push_back(tile[i * vectors + v]);
+      storeColumn(row, code.add(code.mul(panel, s.vectors), v), column);
     }
   };
   if (kBlocks() > 1) {
@@ -76,8 +97,9 @@ void PointwiseConvolution::finishBand(Value row, Value end) {
   int64_t scale = expands() ? 4 : 1; // pixels of x for one of y
   code.loop(row, end, 1, [&](Value m) {
     code.loop(code.index(0), code.index(s.images), 1, [&](Value image) {
-      Value inSums = code.add(code.mul(code.sub(m, bandRow), sumsOfRow()),
-                              code.mul(image, s.runVectors * s.lanes));
+      Value inSums = code.add(
+          code.mul(code.sub(m, bandRow), sumsOfRow()),
+          code.mul(image, s.joins ? planePixels() : s.runVectors * s.lanes));
       Value memref = sums, from = inSums;
       if (expands()) {
         expandRun(inSums);
@@ -128,7 +150,7 @@ void PointwiseConvolution::finishRun(Value row, Value image, Value memref,
     int64_t whole = count / s.lanes * s.lanes;
     auto copy = [&](Value done, Value mask) {
       storeVector(row, image, code.add(pixel, done),
-                  code.load(memref, code.add(from, done), s.lanes), mask);
+                  code.load(memref, code.add(from, done), s.lanes, mask), mask);
     };
     code.loop(code.index(0), code.index(whole), s.lanes,
               [&](Value done) { copy(done, {}); });

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/convolution/WinogradTiles.h"
 #include "passes/lower/cpu/products/PackedNumber.h"
 
@@ -35,6 +36,13 @@ private:
   void storeLine(Value pixel, int64_t length, Value active, Value place);
   void finishLines(const TileOrigin &place, Value lane, Value plane,
                    Value height, Value width);
+  /// The lines of a segment are whole lines of the result, one after the other.
+  bool isFlat() const { return grid.perRow == 1 && kernel.keepsIndices(); }
+  struct Index {
+    SmallVector<AffineExpr> index;
+    SmallVector<int64_t> sizes;
+  };
+  Index resultIndex() const;
 
   AnchorKernel &kernel;
   Code &code;
@@ -45,6 +53,7 @@ private:
   TilePack image;
   Operand filter;
   std::optional<Operand> output;
+  std::optional<VectorFinish> ends; ///< where results are not the sums
   std::optional<PointMatrices> inputs, taps, products;
   /// Where each thread packs all taps once, of a filter of few planes: they are
   /// number 0.
@@ -81,8 +90,11 @@ void Emitter::takeScratch() {
     keptTaps = PackedNumber::take(code, kernel.scratch);
   image.prepare();
   made = kernel.scratch.take(code, {pixels, s.lanes}, type);
-  if (!output)
+  if (!output) {
     lines = kernel.scratch.take(code, {s.lanes, pixels}, type);
+    Index at = resultIndex();
+    ends = VectorFinish::of(kernel, at.index, at.sizes, at.sizes.size() - 1);
+  }
   inputs.emplace(kernel, tiles, s.planeBlock, s.lanes);
   taps.emplace(kernel, keptTaps.isThere() ? shape.planes : s.planeBlock,
                s.resultBlock, s.lanes);
@@ -226,34 +238,41 @@ void Emitter::finishSegment(const TileOrigin &place, Value plane) {
   });
 }
 
+/// The index of a result: pixels of a plane are one dimension where the lines
+/// of a segment are whole ones.
+Emitter::Index Emitter::resultIndex() const {
+  SmallVector<AffineExpr> d = dimensions(code.b.getContext(), 4);
+  if (!isFlat())
+    return {d, {grid.images, shape.results, grid.height, grid.width}};
+  return {{d[0], d[1], d[2].floorDiv(grid.width), d[2] % grid.width},
+          {grid.images, shape.results, grid.height * grid.width}};
+}
+
 /// Finishes the sums of a plane of a segment in `lines`.
 void Emitter::finishLines(const TileOrigin &place, Value lane, Value plane,
                           Value height, Value width) {
   Value zero = code.index(0);
-  auto sumAt = [&](Value pixel) -> Value {
-    return memref::LoadOp::create(code.b, code.loc, lines,
-                                  ValueRange{lane, pixel});
+  Index at = resultIndex();
+  // `count` sums from `from` on, which are results from `dims` on.
+  auto finish = [&](Value from, Code::Values dims, Value count) {
+    if (ends)
+      return ends->emitRun(code, dims, {lines, {lane, from}, count});
+    Value first = dims.back();
+    code.loop(zero, count, 1, [&](Value done) {
+      dims.back() = code.add(first, done);
+      Value sum = memref::LoadOp::create(
+          code.b, code.loc, lines, ValueRange{lane, code.add(from, done)});
+      kernel.finish(at.index, dims, at.sizes, sum);
+    });
   };
   // Whole lines are one loop: a short loop over one of them would be written
   // out before it could become vectors.
-  if (grid.perRow == 1 && kernel.keepsIndices()) {
-    SmallVector<AffineExpr> d = dimensions(code.b.getContext(), 3);
-    Value start = code.mul(place.y, grid.width);
-    code.loop(zero, code.mul(height, grid.width), 1, [&](Value pixel) {
-      kernel.finish({d[0], d[1], d[2].floorDiv(grid.width), d[2] % grid.width},
-                    {place.image, plane, code.add(start, pixel)},
-                    {grid.images, shape.results, grid.height * grid.width},
-                    sumAt(pixel));
-    });
-    return;
-  }
+  if (isFlat())
+    return finish(zero, {place.image, plane, code.mul(place.y, grid.width)},
+                  code.mul(height, grid.width));
   code.loop(zero, height, 1, [&](Value line) {
-    code.loop(zero, width, 1, [&](Value column) {
-      Value pixel = code.add(code.mul(line, lineWidth()), column);
-      kernel.finish({place.image, plane, code.add(place.y, line),
-                     code.add(place.x, column)},
-                    sumAt(pixel));
-    });
+    finish(code.mul(line, lineWidth()),
+           {place.image, plane, code.add(place.y, line), place.x}, width);
   });
 }
 

@@ -57,7 +57,8 @@ private:
   /// said to LLVM.
   int64_t vectorsTogether(bool hasChains, bool hasSums, int64_t size);
   int64_t vectorsTogether(mlir::scf::ForOp loop, int64_t size);
-  static void interleave(mlir::scf::ForOp loop, int64_t count);
+  /// Makes vectors of `loop` over `size` elements, `count` side by side.
+  void vectorize(mlir::scf::ForOp loop, int64_t count, int64_t size);
   /// Fixes the order in which `loop` adds up rows of `size` elements.
   void fixOrder(mlir::scf::ForOp loop, int64_t size);
   void loop(int64_t size, Body body) {

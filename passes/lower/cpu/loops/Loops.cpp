@@ -288,17 +288,27 @@ int64_t LoopEmitter::vectorsTogether(scf::ForOp loop, int64_t size) {
                          loop.getNumRegionIterArgs() > 0, size);
 }
 
-void LoopEmitter::interleave(scf::ForOp loop, int64_t count) {
-  if (count == 1)
-    return;
+/// LLVM writes short loops out before it makes vectors, and then makes them of
+/// the loop around them, whose elements are far apart: of images of 4x4 it
+/// gathered pixels.
+void LoopEmitter::vectorize(scf::ForOp loop, int64_t count, int64_t size) {
   MLIRContext *context = loop.getContext();
   Builder b(context);
+  int64_t lanes = CpuModel::of(kernel).lanes(Float32Type::get(context));
+  bool isShort = size >= lanes && size < 4 * lanes;
+  if (count == 1 && !isShort)
+    return;
   auto vectors = LLVM::LoopInterleaveAttr::get(
       context, b.getI32IntegerAttr(static_cast<int32_t>(count)));
+  LLVM::LoopUnrollAttr unroll;
+  if (isShort)
+    unroll = LLVM::LoopUnrollAttr::get(context, b.getBoolAttr(true), {}, {}, {},
+                                       {}, {}, {});
   loop->setAttr("loop_annotation",
                 LLVM::LoopAnnotationAttr::get(
-                    context, /*disableNonforced=*/{}, /*vectorize=*/{}, vectors,
-                    /*unroll=*/{}, /*unrollAndJam=*/{}, /*licm=*/{},
+                    context, /*disableNonforced=*/{}, /*vectorize=*/{},
+                    count == 1 ? LLVM::LoopInterleaveAttr() : vectors, unroll,
+                    /*unrollAndJam=*/{}, /*licm=*/{},
                     /*distribute=*/{}, /*pipeline=*/{}, /*peeled=*/{},
                     /*unswitch=*/{}, /*mustProgress=*/{}, /*isVectorized=*/{},
                     /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
@@ -383,8 +393,8 @@ Work LoopEmitter::emitPointwise() {
         ivs[d] = arith::AddIOp::create(b, loc, first, i);
         nestFrom(d + 1);
       });
-      if (getConstantIntValue(count) && d + 1 == rank)
-        interleave(made, vectors);
+      if (auto size = getConstantIntValue(count); size && d + 1 == rank)
+        vectorize(made, vectors, *size);
       return;
     }
     Value several = constant(together);

@@ -413,7 +413,7 @@ LoopEmitter::Values LoopEmitter::innermostRow(unsigned level, unsigned dim,
   if (anyOrder && llvm::any_of(reductions, isRounded))
     fixOrder(made, nest.sizes[dim]);
   else if (nest.sizes[dim] <= kPartialLength)
-    interleave(made, vectorsTogether(made, nest.sizes[dim]));
+    vectorize(made, vectorsTogether(made, nest.sizes[dim]), nest.sizes[dim]);
   if (CpuModel::of(kernel).bits >= 512)
     multiplyByReciprocals(made);
   return totals;

@@ -6,6 +6,7 @@
 #include "passes/lower/common/Anchor.h"
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/common/MatmulIndex.h"
+#include "passes/lower/common/VectorFinish.h"
 #include "passes/lower/cpu/Methods.h"
 #include "passes/lower/cpu/products/Dots.h"
 #include "passes/lower/cpu/products/Gemm.h"
@@ -118,6 +119,7 @@ private:
   Gemm gemm;
   GemmOperand lhs, rhs;
   std::optional<Operand> output;
+  std::optional<VectorFinish> ends; ///< where results are not the sums
   GemmSchedule schedule;
   std::vector<PlanePrefetch> ahead;
   /// The indices of the batch, set when an item begins.
@@ -141,14 +143,26 @@ MatmulEmitter::MatmulEmitter(AnchorKernel &kernel)
   gemm.asked = ScheduleOverride::of(kernel.kernel);
   lhs.bindA(gemm);
   rhs.bindB(gemm);
-  output =
-      kernel.directOutput(gemm.type, ArrayRef(index.dims).take_front(index.k),
-                          ArrayRef(index.sizes).take_front(index.k), index.n);
+  ArrayRef<AffineExpr> dims = ArrayRef(index.dims).take_front(index.k);
+  ArrayRef<int64_t> sizes = ArrayRef(index.sizes).take_front(index.k);
+  output = kernel.directOutput(gemm.type, dims, sizes, index.n);
+  // Code of functions, which is long, stands once.
+  if (!output)
+    ends = VectorFinish::of(kernel, dims, sizes, index.n);
+  if (ends && ends->hasFunctions())
+    ends.reset();
   bindResult();
   schedule = scheduleGemm(gemm, kernel.target, batches);
 }
 
 void MatmulEmitter::bindResult() {
+  if (ends) {
+    gemm.store = [this](Code &code, Value row, int64_t i, Value column,
+                        Value sums, Value mask) {
+      ends->emit(code, indexOf(code.add(row, i), column), sums, mask);
+    };
+    return;
+  }
   if (!output) {
     gemm.finish = [this](Code &, Value row, Value, Value column, Value sum) {
       kernel.finish(indexOf(row, column), sum);
