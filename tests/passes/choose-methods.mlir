@@ -117,3 +117,27 @@ module @parts attributes {tandem.target = #tandem.target<cuda {arch = "sm_90"}>}
     return %y : tensor<64x64xbf16>
   }
 }
+
+// -----
+
+// Of few rows, panels of the right factor are read where they are, and each
+// processor has as many: two of them 8 of 32 columns, not 3 of 48 and 3 of
+// which one has 16.
+// CHECK-LABEL: module @few
+// CHECK: schedule = #tandem.schedule<chosen(method = gemm, rows = 8, vectors = 2, block = 32, columns = 32, packs = false)>
+// CHECK: schedule = #tandem.schedule<chosen(method = gemm, {{.*}}packs = true)>
+module @few attributes {tandem.target = #tandem.target<cpu {vector_bits = 512 : i64, processors = 2 : i64}>} {
+  func.func @evaluate(%x: tensor<32x1024xf32> {tandem.role = #tandem.role<input "x">}, %u: tensor<48x1024xf32> {tandem.role = #tandem.role<input "u">}, %w: tensor<1024x256xf32> {tandem.role = #tandem.role<input "w">}) -> (tensor<32x256xf32> {tandem.role = #tandem.role<output "y">}, tensor<48x256xf32> {tandem.role = #tandem.role<output "z">}) {
+    %y = tandem.kernel "y" (%x, %w) {
+    ^bb0(%a: tensor<32x1024xf32>, %b: tensor<1024x256xf32>):
+      %0 = tandem.matmul %a, %b : tensor<32x1024xf32>, tensor<1024x256xf32> -> tensor<32x256xf32>
+      tandem.yield %0 : tensor<32x256xf32>
+    } : (tensor<32x1024xf32>, tensor<1024x256xf32>) -> tensor<32x256xf32>
+    %z = tandem.kernel "z" (%u, %w) {
+    ^bb0(%a: tensor<48x1024xf32>, %b: tensor<1024x256xf32>):
+      %0 = tandem.matmul %a, %b : tensor<48x1024xf32>, tensor<1024x256xf32> -> tensor<48x256xf32>
+      tandem.yield %0 : tensor<48x256xf32>
+    } : (tensor<48x1024xf32>, tensor<1024x256xf32>) -> tensor<48x256xf32>
+    return %y, %z : tensor<32x256xf32>, tensor<48x256xf32>
+  }
+}

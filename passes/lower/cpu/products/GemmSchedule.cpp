@@ -73,10 +73,26 @@ static bool fitsPanels(const GemmSchedule &s, const Gemm &g, int64_t vectors) {
   return g.panelColumns % (vectors * s.lanes) == 0;
 }
 
+/// Rows that are one item: cutRows does not cut fewer.
+static constexpr int64_t rowsOfOneItem = 96;
+
+/// What `whole` panels and a narrow one, if there is one, cost on the processor
+/// that has most of them, where these are the items.
+static int64_t costOfPanels(int64_t whole, int64_t cost, int64_t narrowCost,
+                            int64_t processors) {
+  int64_t panels = whole + (narrowCost > 0 ? 1 : 0);
+  int64_t last = panels % processors; // in the last turn
+  int64_t most = panels / processors * cost;
+  if (last == 1 && narrowCost > 0)
+    return most + narrowCost;
+  return last > 0 ? most + cost : most;
+}
+
 /// The tile that is best for the sizes, whole tiles and what remains. Sums, one
 /// row of B and one element of A are in registers; more than 8 rows of an A in
 /// place would compete for the ways of the first-level cache.
-static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target) {
+static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target,
+                       int64_t batches) {
   int64_t across = std::max<int64_t>(1, divideCeil(g.N, s.lanes));
   int64_t best = 0;
   for (int64_t vectors = std::min<int64_t>(across, 8); vectors > 0; --vectors) {
@@ -87,8 +103,12 @@ static void chooseTile(GemmSchedule &s, const Gemm &g, const CpuModel &target) {
     auto column = [&](int64_t width) {
       return g.M / rows * tileCost(rows, width) + tileCost(g.M % rows, width);
     };
+    // Few panels are to be as many for each processor.
     int64_t cost =
-        across / vectors * column(vectors) + column(across % vectors);
+        batches == 1 && g.M < rowsOfOneItem
+            ? costOfPanels(across / vectors, column(vectors),
+                           column(across % vectors), target.processors)
+            : across / vectors * column(vectors) + column(across % vectors);
     if (best == 0 || cost < best) {
       best = cost;
       s.rows = rows;
@@ -301,10 +321,11 @@ GemmSchedule lower::cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
   GemmSchedule s;
   s.lanes = target.lanes(g.type);
   if (!g.asked.hasAll({Rows, Vectors}))
-    chooseTile(s, g, target);
+    chooseTile(s, g, target, batches);
   askTile(s, g);
-  // Packing is paid back by the rows that use the panel.
-  s.packs = !g.b || (!g.isPacked && g.M > 2 * s.rows);
+  // Packing is paid back by the tiles that use the panel.
+  constexpr int64_t fewTiles = 4;
+  s.packs = !g.b || (!g.isPacked && g.M > fewTiles * s.rows);
   if (g.asked.has(Packs))
     s.packs = !g.b || g.asked[Packs];
   s.packsA = s.packs && g.packA && s.panels(g) > 1;
