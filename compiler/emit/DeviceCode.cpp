@@ -117,6 +117,14 @@ static std::string join(const std::vector<std::string> &texts) {
 
 /// The version of PTX that the kernels need beside what the architecture needs.
 static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
+  // From 8.4 on there are products of f8 values by mma.sync.
+  bool hasFloats8 = false;
+  kernels.walk([&](LLVM::CallIntrinsicOp call) {
+    StringRef name = call.getIntrin();
+    hasFloats8 |= name.contains(".e4m3.") || name.contains(".e5m2.");
+  });
+  if (hasFloats8)
+    return 84;
   // Until 8.1 parameters had 4352 bytes.
   bool hasMany =
       llvm::any_of(kernels.getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp f) {

@@ -31,7 +31,7 @@ static int64_t elementsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }
 
-static bool isAnchor(Operation *op) {
+bool Units::isAnchor(Operation *op) {
   OpClass opClass = classOf(op);
   return opClass == OpClass::Contraction || opClass == OpClass::Window ||
          opClass == OpClass::Indexed || opClass == OpClass::Flow;
@@ -108,11 +108,12 @@ bool Units::mustExist(Value value) const {
 }
 
 /// True if the op is a view whose result is an operand of an anchor that can
-/// read it in the view's source, and nothing else asks for it in memory.
+/// read it in the view's source, and nothing else asks for it in memory; or a
+/// cast of bytes that products read.
 bool Units::isReadInPlace(Operation *op) const {
   auto source = dyn_cast<ViewOpInterface>(op);
   if (!source || !(source.isFree() || keepsRows(source)))
-    return false;
+    return byteCasts.contains(op);
   bool isRead = false;
   for (Operation *user : op->getUsers()) {
     auto product = dyn_cast<MatmulOp>(user);
@@ -226,6 +227,7 @@ Units::Units(func::FuncOp func, const RunConditions &conditions, FusionLog *log)
   unsigned next = 0;
   for (Operation &op : body)
     positions[&op] = next++;
+  decideBytes(body);
   decideRepeated(body);
 
   // Collectives keep their order: each follows from the one before.

@@ -78,9 +78,12 @@ public:
   unsigned position(mlir::Operation *op) const { return positions.lookup(op); }
 
 private:
+  static bool isAnchor(mlir::Operation *op);
   /// Joins two units; or returns why they cannot be one.
   llvm::StringRef mergeOrSay(unsigned into, unsigned from, bool beside);
   void decideRepeated(mlir::Block &body);
+  void decideBytes(mlir::Block &body);
+  bool isReadAsBytes(mlir::Operation *cast) const;
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
   bool crossesStreams(mlir::Operation *op) const;
@@ -105,6 +108,8 @@ private:
   FusionLog *log;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, unitOf;
   llvm::DenseSet<mlir::Operation *> repeated;
+  /// Casts of which products read the bytes.
+  llvm::DenseSet<mlir::Operation *> byteCasts;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 4>>
       realUsers, realProducers;
   /// To how many elements views pad a producer's value on the way to a user.

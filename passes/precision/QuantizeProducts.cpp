@@ -19,6 +19,7 @@
 #include "passes/Passes.h"
 #include "passes/common/WeightProducts.h"
 #include "passes/precision/Fp8Spec.h"
+#include "passes/target/ByteProducts.h"
 
 #include "ir/Autocast.h"
 #include "ir/Expr.h"
@@ -113,7 +114,8 @@ Expr Formulas::recorded(const Expr &history, const Expr &x) {
 }
 
 // Factors of f8 have fewer digits than tf32 keeps: their products are exact in
-// f32 on tensor cores, too.
+// f32 on tensor cores, too, which multiply the bytes themselves where they can
+// (passes/target/ByteProducts.h).
 Expr Formulas::product(const Quantized &a, const Quantized &b, bool transposesA,
                        bool transposesB) {
   OpBuilder &builder = *a.bytes.builder;
@@ -127,9 +129,12 @@ Expr Formulas::product(const Quantized &a, const Quantized &b, bool transposesA,
          maximum(first, second).broadcastTo(y.shape(), {});
 }
 
-/// No target has rows for products of f8 values.
-static std::string emulationText(func::FuncOp graph) {
+/// What the target multiplies f8 values in.
+static std::string multiplierText(func::FuncOp graph) {
   TargetAttr target = TargetAttr::of(graph);
+  if (hasFloat8Products(graph))
+    return "the target '" + target.getArch().str() +
+           "' multiplies f8 values by tensor cores";
   std::string which =
       target ? (" '" + stringifyTargetKind(target.getKind()) + "'").str() : "";
   return "the target" + which +
@@ -144,7 +149,7 @@ public:
                    ProductObserver observer)
       : graph(graph), spec(spec), observer(observer),
         builder(graph.getContext()), formulas(builder, spec.margin),
-        where(emulationText(graph)) {}
+        where(multiplierText(graph)) {}
 
   LogicalResult run();
 

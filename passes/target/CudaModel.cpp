@@ -33,3 +33,11 @@ const CudaModel &CudaModel::of(int64_t sm) {
 const DeviceRow &CudaModel::device() const {
   return Machines::builtin().devices().find(name)->second;
 }
+
+// Data sheets have twice the rate of f16 for both. But ptxas makes f16 of f8
+// values for mma.sync on sm_90 and sm_100, and multiplies that, as its code
+// shows; what the conversions leave is assumed.
+double tandem::byteRateByWarps(int64_t sm, bool isFloat) {
+  bool converts = isFloat && sm >= 90 && sm < 120;
+  return converts ? 0.7 : 2;
+}

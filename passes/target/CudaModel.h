@@ -29,6 +29,10 @@ struct CudaModel {
   const DeviceRow &device() const;
 };
 
+/// How many times as fast as f16 mma.sync multiplies elements of 8 bits on a
+/// GPU of compute capability `sm`.
+double byteRateByWarps(int64_t sm, bool isFloat);
+
 } // namespace tandem
 
 #endif

@@ -1,6 +1,7 @@
 //===- Rates.cpp - what a target does in a second -------------------------===//
 #include "passes/target/Rates.h"
 
+#include "passes/target/ByteProducts.h"
 #include "passes/target/CpuModel.h"
 #include "passes/target/CudaModel.h"
 #include "passes/target/Machines.h"
@@ -77,8 +78,19 @@ int64_t tandem::bucketBytes(Operation *op) {
 static bool isNarrow(Operation *op) {
   auto precision = op->getAttrOfType<StringAttr>(key::kPrecision);
   Type type = getElementTypeOrSelf(op->getOperand(0));
+  auto product = dyn_cast<MatmulOp>(op);
   return (precision && precision.getValue() == "tf32") || type.isF16() ||
-         type.isBF16();
+         type.isBF16() || (product && multipliesBytes(product));
+}
+
+/// How many times the rate of narrow types a narrow contraction has.
+static double ofNarrow(Operation *op) {
+  auto product = dyn_cast<MatmulOp>(op);
+  if (!product || !multipliesBytes(product))
+    return 1;
+  bool isFloat =
+      isa<FloatType>(getElementTypeOrSelf(bytesOfFactor(product, 0)));
+  return byteRateByWarps(cudaArchOf(op).sm, isFloat);
 }
 
 double Rates::arithmetic(Operation *op) const {
@@ -91,7 +103,7 @@ double Rates::arithmetic(Operation *op) const {
   case OpClass::View:
     return 0;
   case OpClass::Contraction:
-    return flops / (isNarrow(op) ? narrow : products);
+    return flops / (isNarrow(op) ? narrow * ofNarrow(op) : products);
   default:
     break;
   }

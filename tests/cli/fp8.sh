@@ -58,4 +58,18 @@ train 0 "fp8[.]x:fc0[.]w" fp8 --steps=2 --init-from=plain.st --save=from.st
 expect 0 'f8E4M3FN\[' "$bin/tandem" inspect fp8.tdm
 expect 0 'fp8[.]' "$bin/tandem" diff plain.tdm fp8.tdm
 expect 0 '' "$bin/tandem" explain fp8.tdm --value=fp8.grad:fc1.w
+
+# Tensor cores multiply the bytes: all three products of a weight, by the row
+# that says so, at a rate of their own.
+ada=("$digits/mlp.mlir" $adamw --fp8=w --target=cuda:sm_89)
+expect 0 "'sm_89' multiplies f8 values by tensor cores" \
+  "$bin/tandem" compile "${ada[@]}" --cubin=no -o ada.tdm
+expect 0 '^matmul 32x[0-9]+xf8E4M3FN [0-9]+x[0-9]+xf8E4M3FN -> 32x[0-9]+ ' \
+  "$bin/tandem" inspect "${ada[@]}" --methods
+expect 0 '^matmul [0-9x]+f8E5M2 [0-9x]+f8E4M3FN -> ' cat <(printf '%s' "$out")
+expect 0 '^  mma +[0-9.]+ +[0-9.]+  chosen$' cat <(printf '%s' "$out")
+expect 0 '^8-bit products by mma.sync' "$bin/tandem" inspect ada.tdm --estimate
+! grep -q '^products' <<<"$out" || fail 'products of other types are left'
+expect 0 "'cuda' multiplies f8 values in f32" "$bin/tandem" compile \
+  "${ada[@]/sm_89/sm_80}" --cubin=no -o ampere.tdm
 finish

@@ -109,6 +109,38 @@ TEST(GpuKernels, RowsThatAreNoPiecesAreGathered) {
             gathered.parts.products);
 }
 
+// ptxas multiplies f16 on sm_90 where it multiplies f8 on sm_89.
+TEST(GpuKernels, BytesHaveARateOfTheirOwn) {
+  Kernel kernel = product(1000);
+  kernel.tensorMaps.clear();
+  kernel.block = {128, 1, 1};
+  kernel.dtype = DType::BF16;
+  auto secondsOn = [&](const char *target) {
+    DeviceRow row = device();
+    row.target = target;
+    return Gpu(row).timeOf(kernel, launchOf(1000)).parts.products;
+  };
+  double half = secondsOn("cuda:sm_89"), onHopper = secondsOn("cuda:sm_90");
+  kernel.summary = "matmul 1024x1024xf8E4M3FN 1024x1024xf8E4M3FN -> 1024x1024";
+  for (DType type : {DType::F8E4M3FN, DType::F8E5M2}) {
+    kernel.dtype = type;
+    EXPECT_NEAR(secondsOn("cuda:sm_89"), half / 2, 1e-9 * half);
+    EXPECT_GT(secondsOn("cuda:sm_90"), onHopper);
+  }
+  for (DType type : {DType::I8, DType::U8}) {
+    kernel.dtype = type;
+    EXPECT_NEAR(secondsOn("cuda:sm_90"), onHopper / 2, 1e-9 * onHopper);
+  }
+  Gpu gpu(device());
+  KernelTime time = gpu.timeOf(kernel, launchOf(1000));
+  EXPECT_EQ(time.what, "8-bit products by mma.sync");
+  EXPECT_DOUBLE_EQ(time.least, 0.5);
+  // Rows that are no pieces of 16 bytes.
+  kernel.summary = "matmul 1024x1032xu8 1024x1032xu8 -> 1024x1024";
+  EXPECT_EQ(gpu.timeOf(kernel, launchOf(1000)).what,
+            "8-bit products by mma.sync, gathered");
+}
+
 /// A forward of heads of 64 in tiles of 128 x 128.
 Kernel attention(int64_t batches, bool byWarpgroups) {
   Kernel kernel;

@@ -85,9 +85,20 @@ static bool isHalf(DType type) {
   return type == DType::F16 || type == DType::BF16;
 }
 
-/// Flops in a second by the data sheet. tf32 has half of bf16's rate; what is
-/// f32 and no bulk copy is taken for f32.
+static bool isFloat8(DType type) {
+  return type == DType::F8E4M3FN || type == DType::F8E5M2;
+}
+
+/// Of a product: of factors of 8 bits.
+static bool isByte(DType type) {
+  return isFloat8(type) || type == DType::I8 || type == DType::U8;
+}
+
+/// Flops in a second by the data sheet. 8 bits have twice bf16's rate, tf32 has
+/// half of it; what is f32 and no bulk copy is taken for f32.
 double Gpu::peak(const Kernel &kernel) const {
+  if (isByte(kernel.dtype))
+    return 2 * row_.narrow;
   if (isHalf(kernel.dtype))
     return row_.narrow;
   if (kernel.dtype == DType::F64)
@@ -135,13 +146,19 @@ void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
     time.what = "products by wgmma";
     rate *= wgmmaWithoutClusters;
     start = firstBulkTiles;
-  } else if (isHalf(kernel.dtype)) {
+  } else if (isHalf(kernel.dtype) || isByte(kernel.dtype)) {
+    int64_t sm = CudaName(row_.target).sm;
     bool byElement = gathers(summary);
-    time.what =
-        byElement ? "products by mma.sync, gathered" : "products by mma.sync";
-    rate =
-        peak(kernel) * (byElement ? ofGathers : ofMma) *
-        (CudaName(row_.target).sm == 90 ? mmaOnHopper : row_.achievedProducts);
+    time.what = "products by mma.sync";
+    double ofHalf = 1;
+    if (isByte(kernel.dtype)) {
+      time.what = "8-bit products by mma.sync";
+      ofHalf = byteRateByWarps(sm, isFloat8(kernel.dtype));
+    }
+    if (byElement)
+      time.what += ", gathered";
+    rate = row_.narrow * ofHalf * (byElement ? ofGathers : ofMma) *
+           (sm == 90 ? mmaOnHopper : row_.achievedProducts);
   } else {
     time.what = "products by threads";
     rate = peak(kernel) * ofThreads;

@@ -37,6 +37,12 @@ static bool isNarrow(DType type) {
   return type == DType::F16 || type == DType::BF16;
 }
 
+/// Of a contraction, whose factors have 8 bits for a GPU alone.
+static bool isByte(DType type) {
+  return type == DType::F8E4M3FN || type == DType::F8E5M2 ||
+         type == DType::I8 || type == DType::U8;
+}
+
 double Device::peak(DType type) const { return isNarrow(type) ? narrow : f32; }
 
 static KernelCost costOf(double arithmetic, double moving, double launch) {
@@ -52,7 +58,8 @@ KernelCost Device::costOf(const Kernel &kernel) const {
   double rate = elements, slow = slowness.others;
   if (isProduct(kernel)) {
     bool isAttention = kernel.summary.starts_with("attention");
-    rate = peak(kernel.dtype) *
+    bool hasBytes = kernel.kind == "contraction" && isByte(kernel.dtype);
+    rate = (hasBytes ? 2 * narrow : peak(kernel.dtype)) *
            (isAttention ? row_.achievedAttention : row_.achievedProducts);
     slow = slowness.products;
   }

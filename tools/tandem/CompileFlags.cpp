@@ -129,8 +129,9 @@ static void declarePrecision(CompileFlags &flags, OptionTable &table) {
                    "multiply the weights whose names the expression matches a "
                    "part of in 8 bits: factors in f8E4M3FN and gradients in "
                    "f8E5M2, scaled by the largest magnitude of the last N "
-                   "(1024) calls and by 2^-margin (0). No target has products "
-                   "of f8 values: they are multiplied in f32, which is slower")
+                   "(1024) calls and by 2^-margin (0). Tensor cores from sm_89 "
+                   "on multiply f8 values; other targets cast them to f32, "
+                   "which is slower")
              .check(checkSpec("--fp8", parseFp8Spec))
              .example(".*:amax_history_len=16")
              .excludes("order=2", "its backward is not differentiated")

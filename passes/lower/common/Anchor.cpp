@@ -55,9 +55,11 @@ void AnchorKernel::bindArguments() {
 }
 
 Operand AnchorKernel::operand(unsigned number, ArrayRef<AffineExpr> index,
-                              ArrayRef<int64_t> sizes) {
+                              ArrayRef<int64_t> sizes, bool ofCast) {
   Operand operand;
   operand.tensor = anchor->getOperand(number);
+  if (ofCast)
+    operand.tensor = operand.tensor.getDefiningOp<CastOp>()->getOperand(0);
   operand.element = typeOf(operand.tensor).getElementType();
   Place place;
   for (AffineExpr expr : index)

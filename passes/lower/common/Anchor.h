@@ -46,8 +46,9 @@ public:
 
   /// Where the elements of operand `number` at `index` are, an index in
   /// dimensions of `sizes`; the position is affine in all of them or unknown.
+  /// With `ofCast` it is a cast, and where the elements are that this reads.
   Operand operand(unsigned number, llvm::ArrayRef<mlir::AffineExpr> index,
-                  llvm::ArrayRef<int64_t> sizes);
+                  llvm::ArrayRef<int64_t> sizes, bool ofCast = false);
   /// The element of operand `number`, of any kind, in its compute type, at
   /// `index` of dimensions with the values `dims`.
   mlir::Value element(unsigned number, llvm::ArrayRef<mlir::AffineExpr> index,

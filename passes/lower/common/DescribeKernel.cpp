@@ -11,6 +11,7 @@
 #include "passes/plan/InPlace.h"
 #include "passes/plan/KernelBytes.h"
 #include "passes/plan/PlannedSteps.h"
+#include "passes/target/ByteProducts.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -71,13 +72,24 @@ static void printTypes(llvm::raw_ostream &stream, TypeRange types) {
   }
 }
 
+/// What the op's code reads: of a product of bytes these, not their casts.
+static SmallVector<Value> operandsOf(Operation *op) {
+  SmallVector<Value> operands(op->getOperands());
+  if (auto product = dyn_cast<MatmulOp>(op);
+      product && multipliesBytes(product))
+    for (auto [i, operand] : llvm::enumerate(operands))
+      operand = bytesOfFactor(product, i);
+  return operands;
+}
+
 /// "matmul 64x1024 64x1024 -> 64x64 transpose_rhs": the types, those in f32
 /// without it, and what is not the default.
 static std::string summaryOf(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << op->getName().stripDialect();
-  printTypes(stream, op->getOperandTypes());
+  SmallVector<Value> operands = operandsOf(op);
+  printTypes(stream, ValueRange(operands).getTypes());
   stream << " ->";
   printTypes(stream, op->getResultTypes());
   for (NamedAttribute attr : op->getAttrs()) {
@@ -95,9 +107,9 @@ static std::string summaryOf(Operation *op) {
 
 /// That of the operands, not of the result: products accumulate in f32.
 static Type elementOf(Operation *op) {
-  TypeRange types = op->getNumOperands() ? TypeRange(op->getOperandTypes())
-                                         : TypeRange(op->getResultTypes());
-  return getElementTypeOrSelf(types.front());
+  SmallVector<Value> operands = operandsOf(op);
+  return getElementTypeOrSelf(operands.empty() ? op->getResult(0)
+                                               : operands.front());
 }
 
 KernelFactsAttr lower::describeKernel(KernelOp kernel,

@@ -25,10 +25,25 @@ static bool isHalf(const Gemm &gemm) {
   return gemm.element.isF16() || gemm.element.isBF16();
 }
 
+/// Tensor cores multiply bytes where they can; threads what these are cast to.
+static const Gemm &gemmOf(const ProductKernel &product,
+                          GemmSchedule::Kind kind) {
+  return product.bytes && kind != GemmSchedule::Simt ? *product.bytes
+                                                     : product.gemm;
+}
+
+/// The type that the factors have for tensor cores.
+static std::string factorsOf(const ProductKernel &product) {
+  const Gemm &gemm = gemmOf(product, GemmSchedule::Mma);
+  return gemm.isOfBytes ? textOf(gemm.a->format)
+         : isHalf(gemm) ? textOf(gemm.element)
+                        : "tf32";
+}
+
 /// The schedule of a kind with the numbers that the kernel's says.
 static std::optional<TimedSchedule> scheduleOf(ProductKernel &product,
                                                GemmSchedule::Kind kind) {
-  return scheduleGemm(product.gemm, product.code.target, kind,
+  return scheduleGemm(gemmOf(product, kind), product.code.target, kind,
                       ScheduleOverride::of(product.kernel));
 }
 
@@ -44,7 +59,7 @@ static Fit fitTiles(ProductKernel &product, Fit otherwise) {
 
 static Fit fitWgmma(ProductKernel &product) {
   const CudaTarget &target = product.code.target;
-  Fit fit = fitOfWgmma(product.gemm, target);
+  Fit fit = fitOfWgmma(gemmOf(product, GemmSchedule::Wgmma), target);
   if (!fit.isPossible())
     return fit;
   if (target.products == "mma")
@@ -54,9 +69,10 @@ static Fit fitWgmma(ProductKernel &product) {
 }
 
 static Fit fitMma(ProductKernel &product) {
-  const Gemm &gemm = product.gemm;
+  const Gemm &gemm = gemmOf(product, GemmSchedule::Mma);
   const CudaTarget &target = product.code.target;
-  if (!isHalf(gemm) && !(gemm.isTf32 && gemm.element.isF32()))
+  if (!gemm.isOfBytes && !isHalf(gemm) &&
+      !(gemm.isTf32 && gemm.element.isF32()))
     return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
                            textOf(gemm.element));
   Fit fit = fitTiles<GemmSchedule::Mma>(product, Fit::good());
@@ -69,11 +85,11 @@ static Fit fitMma(ProductKernel &product) {
 
 static Fit fitSimt(ProductKernel &product) {
   const Gemm &gemm = product.gemm;
-  if (isHalf(gemm) || (gemm.isTf32 && gemm.element.isF32()))
+  if (product.bytes || isHalf(gemm) || (gemm.isTf32 && gemm.element.isF32()))
     return fitTiles<GemmSchedule::Simt>(
         product, Fit::slower("expected factors that tensor cores do not take "
                              "but got " +
-                             (isHalf(gemm) ? textOf(gemm.element) : "tf32")));
+                             factorsOf(product)));
   return Fit::good();
 }
 
@@ -86,7 +102,8 @@ static double secondsOfKind(ProductKernel &product) {
 template <GemmSchedule::Kind kind>
 static int64_t scratchOfKind(ProductKernel &product) {
   auto schedule = scheduleOf(product, kind);
-  return scratchOf(product.gemm, schedule ? schedule->cut : GemmSchedule());
+  return scratchOf(gemmOf(product, kind),
+                   schedule ? schedule->cut : GemmSchedule());
 }
 
 /// Where no tile has what is asked for, those of the model, which differ.
@@ -94,14 +111,14 @@ template <GemmSchedule::Kind kind>
 static ScheduleOverride cutByKind(ProductKernel &product) {
   auto schedule = scheduleOf(product, kind);
   if (!schedule)
-    schedule = scheduleGemm(product.gemm, product.code.target, kind);
+    schedule = scheduleGemm(gemmOf(product, kind), product.code.target, kind);
   return schedule ? schedule->cut.numbers() : ScheduleOverride();
 }
 
 template <GemmSchedule::Kind kind>
 static FailureOr<LaunchShape> emitKind(ProductKernel &product) {
   auto schedule = scheduleOf(product, kind);
-  return emitGemm(product.code, product.gemm,
+  return emitGemm(product.code, gemmOf(product, kind),
                   schedule ? schedule->cut : GemmSchedule());
 }
 

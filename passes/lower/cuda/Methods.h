@@ -20,6 +20,9 @@ struct ProductKernel {
   KernelOp kernel;
   ThreadCode &code;
   const Gemm &gemm;
+  /// The same product of what its factors are casts of, where tensor cores
+  /// multiply that (passes/target/ByteProducts.h); else null.
+  const Gemm *bytes = nullptr;
 };
 using ProductMethods = MethodTable<Method<ProductKernel, LaunchShape>>;
 const ProductMethods &productMethods();

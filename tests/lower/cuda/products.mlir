@@ -148,3 +148,28 @@ module @precisions attributes {tandem.phase = "partition", tandem.target = #tand
     return %z : tensor<256x256xf32>
   }
 }
+
+// -----
+
+// Factors of 8 bits: tensor cores multiply what the casts read. B's rows run
+// along its lines: pairs of bytes are turned by ldmatrix, bytes by prmt. Sums of
+// 32 terms begin at zero and are added in f32.
+// CHECK-LABEL: module @bytes
+// CHECK: tandem.launch @cuda::@cast_cast_matmul_0
+// CHECK-NOT: tandem.launch
+// CHECK: llvm.func @cast_cast_matmul_0
+// CHECK-SAME: summary = "matmul 256x256xf8E5M2 256x256xf8E4M3FN -> 256x256"
+// CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>{{.*}}num = 4
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>{{.*}}num = 4
+// CHECK: nvvm.prmt
+// CHECK: [[SUM:%[0-9]+]] = llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e4m3.f32"({{.*}}, [[ZERO:%[0-9]+]], [[ZERO]], [[ZERO]], [[ZERO]])
+// CHECK: llvm.fadd {{.*}} : vector<4xf32>
+module @bytes attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_89"}>} {
+  func.func @evaluate(%x: tensor<256x256xf8E5M2> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x256xf8E4M3FN> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %a = tandem.cast %x : tensor<256x256xf8E5M2> to tensor<256x256xf32>
+    %b = tandem.cast %w : tensor<256x256xf8E4M3FN> to tensor<256x256xf32>
+    %y = tandem.matmul %a, %b {precision = "tf32"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    return %y : tensor<256x256xf32>
+  }
+}

@@ -26,7 +26,6 @@ private:
   void place();
   /// The sums of the block's tiles of k.
   Values accumulate();
-  Values zeros();
   /// Leaves the sums of all blocks of a tile to the last of them: calls
   /// `finish` there.
   void addSplits(ValueRange sums, llvm::function_ref<void(ValueRange)> finish);
@@ -91,10 +90,11 @@ GemmEmitter::GemmEmitter(ThreadCode &code, const Gemm &gemm,
 LaunchShape GemmEmitter::emit() {
   place();
   auto finish = [&](ValueRange sums) {
+    auto end = [&](ValueRange total) { store(tile->end(total)); };
     if (schedule.splits == 1)
-      store(sums);
+      end(sums);
     else
-      addSplits(sums, [&](ValueRange total) { store(total); });
+      addSplits(sums, end);
   };
   LaunchShape shape;
   shape.grid[0] = tiles() * schedule.splits;
@@ -105,7 +105,7 @@ LaunchShape GemmEmitter::emit() {
     shape.block[0] = product.threads();
     shape.blocksAtOnce = 1;
   } else {
-    finish(gemm.K == 0 ? zeros() : accumulate());
+    finish(gemm.K == 0 ? tile->begin() : accumulate());
   }
   shape.scratchBytes = scratchOf(gemm, schedule);
   return shape;
@@ -136,12 +136,6 @@ void GemmEmitter::place() {
           ? code.index(schedule.splitTiles)
           : code.min(code.sub(code.index(kTiles), kFirst), schedule.splitTiles);
   gemm.enter(batch);
-}
-
-GemmEmitter::Values GemmEmitter::zeros() {
-  Value zero = code.zeros(tile->sumType.getElementType(),
-                          tile->sumType.getNumElements());
-  return Values(tile->sums, zero);
 }
 
 GemmEmitter::Values GemmEmitter::accumulate() {
@@ -210,7 +204,7 @@ GemmEmitter::Values GemmEmitter::accumulate() {
     wait(0); // makes the token, of a group of nothing
   code.loop(code.index(0), code.index(stages - 1), 1,
             [&](Value stage) { put(fetch(stage, stage), stage); });
-  Values carried = zeros();
+  Values carried = tile->begin();
   carried.push_back(code.index(0));
   carried = code.loop(
       code.index(0), count, 1, carried, [&](Value number, ValueRange now) {
@@ -255,8 +249,9 @@ void GemmEmitter::addSplits(ValueRange sums,
           partSize = tile->sums * threads * lanes;
   Value scratch = code.scratch(scratchOf(gemm, schedule));
   Value counters = code.view(scratch, 0, tiles(), builder.getI32Type());
+  Type element = getElementTypeOrSelf(sums.front());
   Value parts = code.view(scratch, mostCounters * counterBytes,
-                          bytes / elementBytes(gemm.type), gemm.type);
+                          bytes / elementBytes(gemm.type), element);
   auto at = [&](Value part, int64_t sum) {
     Value first =
         code.mul(code.add(code.mul(work, schedule.splits), part), partSize);
@@ -276,12 +271,15 @@ void GemmEmitter::addSplits(ValueRange sums,
       memref::LoadOp::create(builder, code.loc, isLast, code.index(0));
   code.when(code.equal(before, code.like(before, schedule.splits - 1)), [&] {
     Values total = code.loop(
-        code.index(0), code.index(schedule.splits), 1, zeros(),
+        code.index(0), code.index(schedule.splits), 1, tile->begin(),
         [&](Value part, ValueRange totals) {
           Values next;
           for (auto [i, sum] : llvm::enumerate(totals)) {
             Value x = code.load(parts, at(part, i), lanes);
-            next.push_back(arith::AddFOp::create(builder, code.loc, sum, x));
+            next.push_back(
+                isa<FloatType>(element)
+                    ? Value(arith::AddFOp::create(builder, code.loc, sum, x))
+                    : Value(arith::AddIOp::create(builder, code.loc, sum, x)));
           }
           return next;
         });
@@ -328,7 +326,8 @@ GemmEmitter::Stored GemmEmitter::storedAt(Value piece) {
 void GemmEmitter::append(const Stored &stored, Value result,
                          SmallVectorImpl<GemmElement> &elements) {
   OpBuilder &builder = code.b;
-  int64_t width = storeWidth(), lanes = tile->sumType.getNumElements();
+  int64_t width = storeWidth();
+  int64_t lanes = std::min(width, tile->sumType.getNumElements());
   if (width == 1) {
     elements.push_back(
         {stored.m, stored.n, 0,

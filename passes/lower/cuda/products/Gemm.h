@@ -41,6 +41,8 @@ public:
 
   /// What elements have in memory, or the compute type if they are computed.
   mlir::Type element;
+  /// Of bytes, i8 in memory, the type that they are of.
+  mlir::Type format;
   int64_t vector = 1;
   bool alongK = true;    ///< neighbours are along k, else along the lines
   bool inMemory = false; ///< spot() else compute()
@@ -80,6 +82,8 @@ struct Gemm {
   mlir::Type element;  ///< of the factors, as tensors
   mlir::Type type;     ///< of the sums: f32 or f64
   bool isTf32 = false; ///< factors of f32 may be rounded to tf32
+  /// The factors have 8 bits, floats or integers both; `element` is C's then.
+  bool isOfBytes = false;
   GemmFactor *a = nullptr, *b = nullptr;
 
   /// The code of a block begins, which makes a tile of this batch.
@@ -100,7 +104,7 @@ struct Gemm {
 struct GemmSchedule {
   enum Kind {
     Simt, ///< fused multiply-adds of the sums' type
-    Mma,  ///< tensor cores: f16, bf16 and tf32 by warp
+    Mma,  ///< tensor cores: f16, bf16, tf32 and 8 bits by warp
     Wgmma ///< tensor cores: f16, bf16 and tf32 by warpgroup
   };
   Kind kind = Simt;

@@ -10,11 +10,13 @@ using namespace tandem::lower::cuda;
 MatrixFactor::MatrixFactor(AnchorKernel &kernel, ThreadCode &code,
                            unsigned number, ArrayRef<AffineExpr> index,
                            ArrayRef<int64_t> sizes, ArrayRef<unsigned> lines,
-                           ArrayRef<unsigned> k)
+                           ArrayRef<unsigned> k, bool ofCast)
     : kernel(kernel), code(code), number(number), index(index), sizes(sizes),
       lineDims(lines), kDims(k) {
-  operand = kernel.operand(number, index, sizes);
+  operand = kernel.operand(number, index, sizes, ofCast);
   inMemory = operand.isAffine();
+  if (ofCast)
+    takeBytes();
   if (!inMemory) {
     element = scalar::computeType(operand.element);
     // Neighbours in the operand are likely neighbours in memory.
@@ -36,6 +38,22 @@ MatrixFactor::MatrixFactor(AnchorKernel &kernel, ThreadCode &code,
         sizes[d] > 1 && operand.stride(d) != 0)
       batchDims.push_back(d);
   tensor = asTensor();
+}
+
+/// Whatever bytes are of, they are moved as i8.
+void MatrixFactor::takeBytes() {
+  format = operand.element;
+  operand.element = code.b.getI8Type();
+  if (!inMemory || !format.isUnsignedInteger())
+    return;
+  OpBuilder::InsertionGuard guard(code.b);
+  code.b.setInsertionPointAfterValue(operand.memref);
+  auto type = cast<MemRefType>(operand.memref.getType());
+  operand.memref =
+      UnrealizedConversionCastOp::create(
+          code.b, code.loc, MemRefType::get(type.getShape(), operand.element),
+          operand.memref)
+          .getResult(0);
 }
 
 std::optional<FactorTensor> MatrixFactor::asTensor() const {

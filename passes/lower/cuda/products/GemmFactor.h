@@ -16,11 +16,12 @@ namespace tandem::lower::cuda {
 class MatrixFactor : public GemmFactor {
 public:
   /// Operand `number` at `index`, in dimensions of `sizes`. Those that are
-  /// neither of the lines nor of k have one value in a block.
+  /// neither of the lines nor of k have one value in a block. With `ofCast` the
+  /// factor is what the operand, a cast, reads.
   MatrixFactor(AnchorKernel &kernel, ThreadCode &code, unsigned number,
                llvm::ArrayRef<mlir::AffineExpr> index,
                llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<unsigned> lines,
-               llvm::ArrayRef<unsigned> k);
+               llvm::ArrayRef<unsigned> k, bool ofCast = false);
 
   /// A block begins, in which the other dimensions have these values.
   void enter(llvm::ArrayRef<Value> dims);
@@ -31,6 +32,7 @@ public:
 
 private:
   using Dims = llvm::SmallVector<unsigned>;
+  void takeBytes();
   /// Whether the dimensions are one, by position.
   bool isOne(const Dims &axis) const;
   /// How many neighbours along the axis come together. The last of them may be

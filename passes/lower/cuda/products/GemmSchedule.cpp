@@ -70,6 +70,25 @@ constexpr Candidate tf32Tiles[] = {
     {128, 64, 16, 2, 2, 0.8},  {64, 64, 32, 2, 2, 0.6},
     {32, 64, 32, 2, 2, 0.4},   {32, 32, 32, 2, 1, 0.3},
     {16, 128, 32, 1, 4, 0.3},  {16, 32, 32, 1, 2, 0.2}};
+// Of 8 bits the same bytes, too.
+constexpr Candidate byteTiles[] = {
+    {128, 256, 64, 2, 4, 1.05}, {128, 128, 64, 2, 2, 1.0},
+    {64, 128, 64, 2, 2, 0.8},   {128, 64, 64, 2, 2, 0.8},
+    {64, 64, 128, 2, 2, 0.6},   {32, 64, 128, 2, 2, 0.4},
+    {32, 32, 128, 2, 1, 0.3},   {16, 128, 128, 1, 4, 0.3},
+    {16, 32, 128, 1, 2, 0.2}};
+// Registers on the way of a factor that is turned leave no room for 128 sums.
+constexpr Candidate byteTurns[] = {
+    {128, 128, 64, 2, 4, 1.0}, {64, 128, 64, 2, 2, 0.8},
+    {128, 64, 64, 2, 2, 0.8},  {64, 64, 128, 2, 2, 0.6},
+    {32, 64, 128, 2, 2, 0.4},  {32, 32, 128, 2, 1, 0.3},
+    {16, 128, 128, 1, 4, 0.3}, {16, 32, 128, 1, 2, 0.2}};
+// 16 pieces of a byte of each thread, where neither factor has larger ones.
+constexpr Candidate byteGathers[] = {
+    {128, 128, 32, 2, 4, 1.0}, {64, 128, 32, 2, 4, 0.8},
+    {128, 64, 32, 4, 2, 0.8},  {64, 64, 32, 2, 4, 0.6},
+    {32, 64, 32, 2, 4, 0.4},   {32, 32, 32, 2, 2, 0.3},
+    {16, 128, 32, 1, 8, 0.3},  {16, 32, 32, 1, 2, 0.2}};
 // wgmma: two warpgroups multiply 64 rows each. A multiprocessor gets about 30
 // bytes of L2 in a nanosecond, and at the tensor cores' full rate a tile of 128
 // x 256 wants 46 of them, one of 128 x 128 as many as 61.
@@ -97,8 +116,9 @@ static bool isWhole(const GemmFactor &factor) {
 
 /// An upper bound: the stages with their padding, or the tile of C.
 static int64_t sharedBytes(const Gemm &gemm, const GemmSchedule &s) {
-  int64_t size =
-      elementBytes(s.kind == GemmSchedule::Simt ? gemm.type : gemm.element);
+  int64_t size = gemm.isOfBytes                 ? 1
+                 : s.kind == GemmSchedule::Simt ? elementBytes(gemm.type)
+                                                : elementBytes(gemm.element);
   int64_t stages =
       s.kind == GemmSchedule::Wgmma
           ? WgmmaProduct::stageBytes(s)
@@ -167,7 +187,8 @@ static int64_t stagesOf(const GemmSchedule &s, const CudaTarget &target) {
 }
 
 /// The tiles of a kind.
-static Family tilesOf(const Gemm &gemm, GemmSchedule::Kind kind) {
+static Family tilesOf(const Gemm &gemm, const CudaTarget &target,
+                      GemmSchedule::Kind kind) {
   bool gathers = !isWhole(*gemm.a) || !isWhole(*gemm.b);
   auto either = [&](ArrayRef<Candidate> whole, ArrayRef<Candidate> pieces) {
     return gathers ? pieces : whole;
@@ -179,6 +200,14 @@ static Family tilesOf(const Gemm &gemm, GemmSchedule::Kind kind) {
       return {kind, wgmmaTiles, 3400};
     return {kind, tf32WgmmaTiles, 1700};
   case GemmSchedule::Mma:
+    if (gemm.isOfBytes)
+      return {kind,
+              either(gemm.a->alongK && gemm.b->alongK
+                         ? ArrayRef<Candidate>(byteTiles)
+                         : byteTurns,
+                     byteGathers),
+              2000 *
+                  byteRateByWarps(target.sm, isa<FloatType>(gemm.a->format))};
     if (isHalf)
       return {kind, either(halfTiles, halfGathers), 2000};
     return {kind, either(tf32Tiles, tf32Gathers), 1000};
@@ -222,7 +251,7 @@ lower::cuda::scheduleGemm(const Gemm &gemm, const CudaTarget &target,
                           GemmSchedule::Kind kind,
                           const ScheduleOverride &asked) {
   std::optional<TimedSchedule> best;
-  Family family = tilesOf(gemm, kind);
+  Family family = tilesOf(gemm, target, kind);
   for (const Candidate &c : family.tiles)
     for (int64_t splits = 1; splits <= 64; ++splits) {
       GemmSchedule s;

@@ -124,8 +124,15 @@ lower::cuda::createSimtTile(ThreadCode &code, const Gemm &gemm,
   return std::make_unique<SimtTile>(code, gemm, schedule);
 }
 
+GemmTile::Values GemmTile::begin() {
+  return Values(sums,
+                code.zeros(sumType.getElementType(), sumType.getNumElements()));
+}
+
 std::unique_ptr<GemmTile> GemmTile::create(ThreadCode &code, const Gemm &gemm,
                                            const GemmSchedule &schedule) {
+  if (gemm.isOfBytes)
+    return createByteTile(code, gemm, schedule);
   // Sums of wgmma lie in threads as those of mma.sync do.
   if (schedule.kind != GemmSchedule::Simt)
     return createMmaTile(code, gemm, schedule);

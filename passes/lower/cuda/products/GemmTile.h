@@ -51,6 +51,11 @@ public:
   /// Stores the sums in a tile of C: [blockM][pitch].
   virtual void spill(mlir::ValueRange sums, Value tile, int64_t pitch) = 0;
 
+  /// What `multiply` adds to at first, zeros, and the sums that become of that:
+  /// the same, unless it adds in another type.
+  virtual Values begin();
+  virtual Values end(mlir::ValueRange added) { return Values(added); }
+
 protected:
   GemmTile(ThreadCode &code, const GemmSchedule &schedule)
       : code(code), schedule(schedule) {}
@@ -62,6 +67,8 @@ std::unique_ptr<GemmTile> createSimtTile(ThreadCode &code, const Gemm &gemm,
                                          const GemmSchedule &schedule);
 std::unique_ptr<GemmTile> createMmaTile(ThreadCode &code, const Gemm &gemm,
                                         const GemmSchedule &schedule);
+std::unique_ptr<GemmTile> createByteTile(ThreadCode &code, const Gemm &gemm,
+                                         const GemmSchedule &schedule);
 
 } // namespace tandem::lower::cuda
 

@@ -35,6 +35,9 @@ Fit lower::cuda::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
   if (!target.isExact || target.sm != 90)
     return Fit::impossible("expected a target of sm_90a but got sm_" +
                            Twine(target.sm));
+  if (gemm.isOfBytes)
+    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
+                           textOf(gemm.a->format));
   bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
   if (!isHalf && !(gemm.isTf32 && gemm.element.isF32()))
     return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +

@@ -8,6 +8,7 @@
 #include "passes/lower/common/Indices.h"
 #include "passes/lower/cuda/Methods.h"
 #include "passes/lower/cuda/products/GemmFactor.h"
+#include "passes/target/ByteProducts.h"
 #include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
@@ -19,8 +20,8 @@ using namespace tandem::lower::cuda;
 /// Whether the operand does not depend on the first `batches` dimensions.
 static bool isShared(AnchorKernel &kernel, unsigned number,
                      ArrayRef<AffineExpr> index, ArrayRef<int64_t> sizes,
-                     unsigned batches) {
-  Operand operand = kernel.operand(number, index, sizes);
+                     unsigned batches, bool ofCast) {
+  Operand operand = kernel.operand(number, index, sizes, ofCast);
   if (!operand.isAffine())
     return false;
   for (unsigned d = 0; d < batches; ++d)
@@ -53,11 +54,19 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
   SmallVector<unsigned> batchDims, rows;
   for (unsigned d = 0; d < m; ++d)
     batchDims.push_back(d);
-  if (isShared(kernel, 1, rhsIndex, sizes, m))
+  bool ofCasts = multipliesBytes(op);
+  if (isShared(kernel, 1, rhsIndex, sizes, m, ofCasts))
     std::swap(rows, batchDims);
   rows.push_back(m);
   MatrixFactor lhs(kernel, code, 0, lhsIndex, sizes, rows, {k});
   MatrixFactor rhs(kernel, code, 1, rhsIndex, sizes, {n}, {k});
+  std::optional<MatrixFactor> lhsBytes, rhsBytes;
+  if (ofCasts) {
+    lhsBytes.emplace(kernel, code, 0, lhsIndex, sizes, rows,
+                     ArrayRef<unsigned>{k}, /*ofCast=*/true);
+    rhsBytes.emplace(kernel, code, 1, rhsIndex, sizes, ArrayRef<unsigned>{n},
+                     ArrayRef<unsigned>{k}, /*ofCast=*/true);
+  }
 
   Gemm gemm;
   gemm.element = type.getElementType();
@@ -102,6 +111,18 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
     code.b.setInsertionPointAfterValue(memory);
     gemm.sums.push_back(flatten(code.b, code.loc, memory));
   }
-  ProductKernel product{kernel.kernel, code, gemm};
+  Gemm bytes = gemm;
+  bytes.isOfBytes = ofCasts && lhsBytes->inMemory && rhsBytes->inMemory;
+  if (bytes.isOfBytes) {
+    bytes.a = &*lhsBytes;
+    bytes.b = &*rhsBytes;
+    bytes.enter = [&](Value batch) {
+      spread(batchDims, batch);
+      lhsBytes->enter(at);
+      rhsBytes->enter(at);
+    };
+  }
+  ProductKernel product{kernel.kernel, code, gemm,
+                        bytes.isOfBytes ? &bytes : nullptr};
   ask(product);
 }
