@@ -4,7 +4,7 @@
 #include "compiler/Phases.h"
 #include "ir/Dialect.h"
 #include "ir/Keys.h"
-#include "passes/Passes.h"
+#include "passes/RegisterPasses.h"
 #include "passes/pipelines/Pipelines.h"
 #include "runtime/artifact/NearestName.h"
 

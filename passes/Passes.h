@@ -17,8 +17,6 @@ namespace tandem {
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
-#define GEN_PASS_REGISTRATION
-#include "passes/Passes.h.inc"
 
 } // namespace tandem
 

@@ -192,7 +192,7 @@ std::optional<IndexedDims> IndexedDims::of(Call &call, size_t first) {
 }
 
 /// x[indices], as NumPy's advanced indexing.
-static CallResults index(Call &call) {
+static CallResults indexed(Call &call) {
   auto d = IndexedDims::of(call, 1);
   if (!d)
     return failure();
@@ -319,7 +319,7 @@ void tandem::addGatherFunctions(FunctionTable &table) {
   table.add("index(x, indices...; dims)",
             "x[indices], as NumPy's: one tensor for each of `dims`, the first "
             "ones by default, broadcast",
-            index);
+            indexed);
   table.add("one_hot(x; num_classes)",
             "1 at the index in a new last dimension, else 0, as i64", oneHot);
   table.add("reverse_sequence(x, lengths; batch_dim=0, time_dim=1)",

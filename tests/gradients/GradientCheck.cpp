@@ -3,7 +3,7 @@
 
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
-#include "passes/Passes.h"
+#include "passes/RegisterPasses.h"
 #include "passes/autodiff/Specialize.h"
 #include "passes/common/Phase.h"
 #include "passes/pipelines/Pipelines.h"

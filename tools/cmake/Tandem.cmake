@@ -204,7 +204,7 @@ function(tandem_standalone name)
 endfunction()
 
 # Each side of the project has one precompiled header: compiler-side targets
-# (those that link tandem-mlir or a library that does) share ir/Pch.h, the others
+# (those that link tandem-mlir, or a library that does) share ir/Pch.h, the others
 # runtime/Pch.h. Without TANDEM_PRECOMPILE the runtime's side has none, so that a
 # source that misses an include is found (preset runtime-only).
 #
@@ -213,25 +213,36 @@ endfunction()
 # compiler's time for most of its files. A precompiled header is for one level, so
 # these targets have their own.
 function(tandem_reuse_pch name)
-  set(compilerSide tandem-mlir tandem::ir tandem::reference tandem::passes
-    tandem::compiler tandem::capture)
   set(level)
   if(tandemUnoptimized AND CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(${name} PRIVATE -O0)
     set(level -unoptimized)
   endif()
-  foreach(link ${ARGN})
-    if(link IN_LIST compilerSide)
-      target_precompile_headers(${name} REUSE_FROM tandem-pch${level})
-      return()
-    endif()
-  endforeach()
+  tandem_sees_mlir(isCompilerSide ${ARGN})
+  if(isCompilerSide)
+    set_target_properties(${name} PROPERTIES TANDEM_SEES_MLIR ON)
+    target_precompile_headers(${name} REUSE_FROM tandem-pch${level})
+    return()
+  endif()
   if(NOT level) # checked copies need an optimizer
     tandem_harden(${name})
   endif()
   if(TANDEM_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch${level})
   endif()
+endfunction()
+
+# tandem_sees_mlir(RESULT LINK...): whether one of what is linked brings MLIR's headers.
+function(tandem_sees_mlir result)
+  set(${result} OFF PARENT_SCOPE)
+  foreach(link ${ARGN})
+    if(TARGET ${link})
+      get_target_property(seesMlir ${link} TANDEM_SEES_MLIR)
+      if(seesMlir)
+        set(${result} ON PARENT_SCOPE)
+      endif()
+    endif()
+  endforeach()
 endfunction()
 
 # tandem_pch(NAME SOURCE HEADER): a target whose precompiled header others reuse.

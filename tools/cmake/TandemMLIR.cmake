@@ -24,6 +24,7 @@ separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 target_compile_options(tandem-mlir INTERFACE ${llvmDefinitions}
   $<BUILD_INTERFACE:-Wno-unused-parameter>)
 target_link_libraries(tandem-mlir INTERFACE tandem-flags MLIR LLVM)
+set_target_properties(tandem-mlir PROPERTIES TANDEM_SEES_MLIR ON)
 
 foreach(level "" -unoptimized)
   tandem_pch(tandem-pch${level} ${PROJECT_SOURCE_DIR}/ir/Pch.cpp

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ir/Dialect.h"
 #include "ir/ParseText.h"
-#include "passes/Passes.h"
+#include "passes/RegisterPasses.h"
 #include "passes/pipelines/Pipelines.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
