@@ -12,7 +12,7 @@ using namespace tandem::lower;
 bool PlaneConvolution::fits() const {
   constexpr int64_t mostPixels = 256, mostCode = 800;
   auto isDense = [](const WindowAxis &axis) {
-    return axis.phases == 1 && axis.step == 1;
+    return axis.phases == 1 && axis.step == 1 && axis.every == 1;
   };
   // Shorter vectors have no loads under masks: each lane would be one.
   constexpr int64_t shortestVectors = 256;
@@ -72,8 +72,8 @@ Code::Values PlaneConvolution::multiply(Value from, int64_t first,
   for (const WindowAxis::Tap &tapY : y.taps[0])
     for (const WindowAxis::Tap &tapX : x.taps[0]) {
       // What pixel (0, 0) sees.
-      int64_t line = y.first + y.every * tapY.offset;
-      int64_t column = x.first + x.every * tapX.offset;
+      int64_t line = y.first + tapY.offset;
+      int64_t column = x.first + tapX.offset;
       Value factor = tap({}, {}, tapY.number, tapX.number);
       for (int64_t v = 0; v < count; ++v) {
         int64_t begin = (first + v) * lanes;
