@@ -252,3 +252,22 @@ TEST_F(OnnxFunctions, ACacheOfKeysIsRefusedByGroupQueryAttention) {
   model.graph.nodes = {attention};
   expectIn("unsupported: a cache of past keys and values", model);
 }
+
+TEST_F(OnnxFunctions, MoreKeysThanQueriesAreRefusedByCausalAttention) {
+  for (int64_t keys : {2, 3}) {
+    Model model = empty();
+    model.opsets["com.microsoft"] = 1;
+    model.graph.inputs = {value("q", ElementKind::F32, {1, 2, 8}),
+                          value("k", ElementKind::F32, {1, keys, 8})};
+    model.graph.outputs = {value("y", ElementKind::F32, {1, 2, 8})};
+    NodeData attention =
+        node("MultiHeadAttention", {"q", "k", "k"}, {"y"},
+             {integer("num_heads", 1), integer("unidirectional", 1)});
+    attention.domain = "com.microsoft";
+    model.graph.nodes = {attention};
+    expectIn(keys > 2
+                 ? "unsupported: 'unidirectional' with more keys than queries"
+                 : "#tandem.role<output \"y\">",
+             model);
+  }
+}

@@ -3,6 +3,7 @@
 #include "ir/Where.h"
 #include "tests/onnx/Models.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <gtest/gtest.h>
@@ -514,4 +515,52 @@ TEST_F(Importing, IsTheSameEachTime) {
   ImportOptions options;
   options.loss = "mse:y,t";
   EXPECT_EQ(text(linear(), options), text(linear(), options));
+}
+
+TEST_F(Importing, OutputsOfOtherShapesThanDeclaredAreWarnings) {
+  std::vector<std::string> said;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+    said.push_back(d.str());
+    return mlir::success();
+  });
+  Model model = linear();
+  text(model);
+  EXPECT_TRUE(said.empty());
+  model.graph.outputs[0].type.shape[1].size = 4;
+  model.graph.outputs[0].type.shape[0].size = -1;
+  text(model);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "output 'y' has the shape [2, 3], but the model declares "
+                     "[?, 4]");
+}
+
+/// As in every pool, a window that begins behind the input is none.
+TEST_F(Importing, LpPoolsWindowsBeginInTheInput) {
+  auto shapeOf = [&](std::vector<int64_t> sizes, std::vector<int64_t> kernel,
+                     std::vector<int64_t> strides, std::vector<int64_t> pads) {
+    auto list = [](const char *name, std::vector<int64_t> values) {
+      Attribute made;
+      made.name = name;
+      made.form = Attribute::Form::Ints;
+      made.integers = std::move(values);
+      return made;
+    };
+    Model model = empty(18);
+    model.graph.inputs = {value("x", ElementKind::F32, std::move(sizes))};
+    model.graph.outputs = {NamedType{"y", {}}};
+    model.graph.nodes = {node("LpPool", {"x"}, {"y"},
+                              {list("kernel_shape", std::move(kernel)),
+                               list("strides", std::move(strides)),
+                               list("pads", std::move(pads)),
+                               integer("ceil_mode", 1), integer("p", 1)})};
+    std::string got = text(model);
+    size_t at = got.find("#tandem.role<output \"y\">");
+    return at == std::string::npos ? got : got.substr(0, at);
+  };
+  auto ends = [](const std::string &got, const std::string &type) {
+    EXPECT_NE(got.rfind("tensor<" + type + "xf32>"), std::string::npos) << got;
+  };
+  ends(shapeOf({1, 1, 5}, {1}, {3}, {0, 0}), "1x1x2");
+  ends(shapeOf({1, 2, 9, 9}, {3, 3}, {3, 1}, {0, 0, 2, 0}), "1x2x3x7");
+  ends(shapeOf({1, 1, 6}, {3}, {2}, {0, 0}), "1x1x3");
 }

@@ -79,6 +79,20 @@ TEST(StablehloImport, EverythingUnsupportedIsListed) {
             "no part of the module\n");
 }
 
+// Rules of Shardy for calls ended at their arrows.
+TEST(StablehloImport, RulesOfShardingHaveArrows) {
+  Made made = import(mainOf(
+      "%0 = stablehlo.custom_call @lapack_strsm_ffi(%x) {sdy.sharding_rule = "
+      "#sdy.op_sharding_rule<([i, j], [k, l])->([m, n]) {i=3, j=3}, custom>} : "
+      "(tensor<2x3xf32>) -> tensor<2x3xf32>\n"
+      "return %0 : tensor<2x3xf32>",
+      "tensor<2x3xf32>"));
+  EXPECT_EQ(made.status.code(), Code::Unsupported);
+  EXPECT_EQ(made.errors,
+            "unsupported: 'stablehlo.custom_call': a call of "
+            "'lapack_strsm_ffi', which is no part of the module\n");
+}
+
 // It was an error in the model, not an op that is unsupported.
 TEST(StablehloImport, SumsAndProductsOfBoolsAreOrAndAnd) {
   for (auto [op, made] :

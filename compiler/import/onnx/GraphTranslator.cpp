@@ -342,6 +342,27 @@ const Datum *GraphTranslator::find(const std::string &name, const Scope &scope,
   return nullptr;
 }
 
+/// Other runtimes warn of it, too: what follows from the nodes counts.
+static void warnOfShape(const NamedType &output, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  const std::vector<Dim> &declared = output.type.shape;
+  if (!output.type.hasShape || !type)
+    return;
+  bool fits = static_cast<int64_t>(declared.size()) == type.getRank();
+  if (fits)
+    for (auto [dim, size] : llvm::zip(declared, type.getShape()))
+      fits &= dim.size < 0 || dim.size == size;
+  if (fits)
+    return;
+  std::string text;
+  for (const Dim &dim : declared)
+    text += (text.empty() ? "" : ", ") +
+            (dim.size < 0 ? "?" : std::to_string(dim.size));
+  emitWarning(value.getLoc())
+      << "output '" << printable(output.name) << "' has the shape ["
+      << type.getShape() << "], but the model declares [" << text << "]";
+}
+
 void GraphTranslator::addOutputs(const Graph &graph, Scope &scope) {
   SmallVector<Value> values;
   SmallVector<RoleAttr> roles;
@@ -369,6 +390,7 @@ void GraphTranslator::addOutputs(const Graph &graph, Scope &scope) {
       problem(where, why, StringRef(why).starts_with("unsupported"));
       continue;
     }
+    warnOfShape(output, value);
     values.push_back(value);
     roles.push_back(
         RoleAttr::get(builder.getContext(), RoleKind::Output, output.name));

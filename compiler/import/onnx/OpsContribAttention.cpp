@@ -279,6 +279,10 @@ static LogicalResult translateMultiHeadAttention(Node &node) {
   attention.scale = node.number("scale", 0);
   attention.isCausal = node.integer("unidirectional", 0) != 0;
   attention.past = past;
+  // Its page does not say which ones a query sees then, and in ONNX Runtime the
+  // last one sees all, those before it as many as if there were no more.
+  if (attention.isCausal && parts[0].dim(2) + past < parts[1].dim(2))
+    return node.unsupported("'unidirectional' with more keys than queries");
   attention.wanted = node.wants(3) ? 3 : -1;
   if (node.has(4)) {
     attention.mask = maskOf(node, 4, parts[0].dim(0), parts[1].dim(2),

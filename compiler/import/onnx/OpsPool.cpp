@@ -2,6 +2,8 @@
 #include "compiler/import/onnx/NodeWindows.h"
 #include "ir/ops/Composite.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::onnx;
@@ -120,8 +122,10 @@ static LogicalResult translateLpPool(Node &node) {
     int64_t &after = windows->padding[2 * d + 1];
     int64_t room = input[d] + windows->padding[2 * d] + after - span;
     int64_t stride = windows->strides[d];
-    if (room > 0 && room % stride)
-      after += stride - room % stride;
+    // A window that begins behind the input is none, as in other pools.
+    int64_t last = llvm::alignTo(std::max<int64_t>(room, 0), stride);
+    if (room > 0 && last < input[d] + windows->padding[2 * d])
+      after += last - room;
   }
   auto attributes = windows->attributes(node, true);
   attributes.push_back(node.attr("norm_type", p));

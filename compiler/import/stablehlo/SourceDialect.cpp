@@ -93,6 +93,7 @@ ParseResult stablehlo::skipAngles(AsmParser &parser) {
         succeeded(parser.parseOptionalEqual()) ||
         succeeded(parser.parseOptionalColon()) ||
         succeeded(parser.parseOptionalQuestion()) ||
+        succeeded(parser.parseOptionalArrow()) ||
         succeeded(parser.parseOptionalLSquare()) ||
         succeeded(parser.parseOptionalRSquare()) ||
         succeeded(parser.parseOptionalLBrace()) ||
