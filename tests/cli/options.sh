@@ -132,6 +132,8 @@ done
 # doctor, in both tools.
 for tool in "$tandem" "$run"; do
   expect 0 '^processor ' "$tool" doctor
+  [ "$(nproc)" -eq 1 ] || expect 0 \
+    '^caches +(a line takes [0-9]+ ns from|two threads did not run)' "$tool" doctor
   expect 0 '^ "usable": true' "$tool" doctor --json
 done
 expect 0 '^compiler +LLVM ' "$tandem" doctor

@@ -11,7 +11,9 @@
 #include "tools/commands/Commands.h"
 #include "tools/commands/Help.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/RoundTrip.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -82,6 +84,14 @@ std::string featuresText() {
 }
 #endif
 
+std::string cachesText() {
+  auto seconds = commands::roundTrip();
+  if (!seconds)
+    return "two threads did not run side by side";
+  return "a line takes " + std::to_string(std::lround(*seconds * 1e9)) +
+         " ns from one processor to another and back";
+}
+
 void checkMachine(std::vector<Finding> &findings) {
   utsname system = {};
   ::uname(&system);
@@ -97,6 +107,8 @@ void checkMachine(std::vector<Finding> &findings) {
        isKnown ? "" : "artifacts are for x86-64 and aarch64"});
   if (isKnown)
     findings.push_back({"features", State::Ok, featuresText(), ""});
+  if (threads > 1)
+    findings.push_back({"caches", State::Ok, cachesText(), ""});
   findings.push_back(
       {"memory", State::Ok,
        memoryText("MemTotal") + ", " + memoryText("MemAvailable") + " free",

@@ -134,7 +134,11 @@ std::string commands::describe(const Roofs &roofs, int threads) {
     text += " " + fixed(roofs.flops(type) * 1e-9, 1) + " GFLOP/s in " +
             std::string(spelling(type)) + " (" + widestFmaLoop(type).name +
             "),";
-  return text + " " + fixed(roofs.bandwidth() * 1e-9, 1) + " GB/s";
+  text += " " + fixed(roofs.bandwidth() * 1e-9, 1) + " GB/s";
+  if (roofs.roundTrip() > 0)
+    text += ", " + fixed(roofs.roundTrip() * 1e9, 0) +
+            " ns to another thread and back";
+  return text;
 }
 
 namespace {
@@ -180,6 +184,8 @@ void printJson(const Report &report) {
     roofs["gflops_" + std::string(spelling(type))] =
         report.roofs.flops(type) * 1e-9;
   roofs["gbytes_per_second"] = report.roofs.bandwidth() * 1e-9;
+  if (report.roofs.roundTrip() > 0)
+    roofs["round_trip_ns"] = report.roofs.roundTrip() * 1e9;
   auto kernels = nlohmann::ordered_json::array();
   double step = report.timing.median();
   for (const KernelRow &row : report.rows) {

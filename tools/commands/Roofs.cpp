@@ -2,6 +2,7 @@
 #include "tools/commands/Roofs.h"
 
 #include "tools/commands/FmaLoops.h"
+#include "tools/commands/RoundTrip.h"
 
 #include <algorithm>
 #include <chrono>
@@ -50,6 +51,9 @@ void Roofs::measure() {
       flopRates[i].push_back(sampleFlops(types[i]));
     byteRates.push_back(sampleBandwidth());
   }
+  if (pool->threads() > 1)
+    if (auto seconds = commands::roundTrip())
+      roundTrips.push_back(*seconds);
 }
 
 double Roofs::sampleFlops(DType dtype) {
@@ -102,6 +106,8 @@ double Roofs::flops(DType dtype) const {
 }
 
 double Roofs::bandwidth() const { return median(byteRates); }
+
+double Roofs::roundTrip() const { return median(roundTrips); }
 
 double Roofs::seconds(double flops, double bytes, DType dtype) const {
   return std::max(flops / this->flops(dtype), bytes / bandwidth());

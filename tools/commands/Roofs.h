@@ -29,6 +29,8 @@ public:
   /// second of a triad (reads and writes, as STREAM counts).
   double flops(artifact::DType dtype) const;
   double bandwidth() const;
+  /// What a line of the caches takes to another thread and back; 0: unknown.
+  double roundTrip() const;
   /// The least time for that much, and what limits it.
   double seconds(double flops, double bytes, artifact::DType dtype) const;
 
@@ -43,6 +45,7 @@ private:
   std::vector<artifact::DType> types;
   std::vector<std::vector<double>> flopRates; ///< of each type
   std::vector<double> byteRates;
+  std::vector<double> roundTrips;
   std::vector<runtime::Tensor> arrays;
 };
 

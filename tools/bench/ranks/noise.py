@@ -3,8 +3,12 @@
 The noise is how much longer the 80th percentile of its repetitions takes than the fastest tenth, on the worse processor.
 """
 
+import json
 import multiprocessing
 import os
+import re
+import shutil
+import subprocess
 import time
 
 REPETITIONS, PIECE = 60, 40_000
@@ -50,4 +54,26 @@ def wait(args):
     while seen > BAR and time.monotonic() < end:
         time.sleep(1)
         seen = now(args)
+    return seen
+
+
+def distance():
+    """What `tandem-run doctor` says a line of the caches takes from one processor to another and back, in ns; None where it does not."""
+    tandem = os.environ.get("TANDEM") or shutil.which("tandem") or ""
+    program = os.path.join(os.path.dirname(tandem), "tandem-run")
+    if not os.path.exists(program):
+        return None
+    said = json.loads(subprocess.run([program, "doctor", "--json"], capture_output=True, text=True).stdout)
+    texts = [one["text"] for one in said["findings"] if one["name"] == "caches"]
+    found = re.search(r"([0-9]+) ns", texts[0]) if texts else None
+    return int(found[1]) if found else None
+
+
+def wait_near(bar, patience):
+    """The distance, once it is at most `bar` or the patience is over: processors of a virtual machine move."""
+    end = time.monotonic() + patience
+    seen = distance()
+    while seen is not None and seen > bar and time.monotonic() < end:
+        time.sleep(1)
+        seen = distance()
     return seen
