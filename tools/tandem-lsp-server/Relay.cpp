@@ -78,9 +78,10 @@ private:
   /// A text as the editor has it, and what the server has of it.
   struct Text {
     std::string text;
-    int64_t version = 0;
-    Array errors;           ///< of parts that the server has not
-    bool isPartial = false; ///< there are such
+    /// Of parts that the server has not, by versions of which it has not yet
+    /// said anything, and the last one of which it did.
+    std::map<int64_t, Array> errors;
+    bool isPartial = false; ///< there are such in the last version
   };
 
   /// Returns whether the server has to get `given` for all of the text.
@@ -108,8 +109,7 @@ bool Relay::check(const std::string &file, int64_t version,
   std::lock_guard lock(mutex);
   Text &known = texts[file];
   bool wasPartial = std::exchange(known.isPartial, !syntax.errors.empty());
-  known.version = version;
-  known.errors = std::move(syntax.errors);
+  known.errors.insert_or_assign(version, std::move(syntax.errors));
   given = std::move(syntax.text);
   return wasPartial || known.isPartial;
 }
@@ -196,9 +196,14 @@ void Relay::addErrors(Object &params) {
     return;
   std::lock_guard lock(mutex);
   auto found = texts.find(uri->file().str());
-  if (found != texts.end() &&
-      params.getInteger("version").value_or(0) == found->second.version)
-    for (const Value &error : found->second.errors)
+  if (found == texts.end())
+    return;
+  // An editor may have sent the next version before the server is done.
+  std::map<int64_t, Array> &errors = found->second.errors;
+  int64_t version = params.getInteger("version").value_or(0);
+  errors.erase(errors.begin(), errors.lower_bound(version));
+  if (auto of = errors.find(version); of != errors.end())
+    for (const Value &error : of->second)
       diagnostics->push_back(error);
 }
 
