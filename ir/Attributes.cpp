@@ -1,5 +1,6 @@
 //===- Attributes.cpp - spelling of roles, buffers and refs ---------------===//
 #include "ir/Dialect.h"
+#include "ir/IndexRange.h"
 #include "ir/Init.h"
 #include "ir/Nearest.h"
 
@@ -74,6 +75,22 @@ void RoleAttr::print(AsmPrinter &printer) const {
   if (!getProperties().empty())
     printer << ' ' << getProperties();
   printer << '>';
+}
+
+/// What `ranges` has of a slice.
+static bool isSliceRange(Attribute attribute) {
+  auto range = dyn_cast<DictionaryAttr>(attribute);
+  if (!range)
+    return false;
+  auto begins = range.getAs<DenseI64ArrayAttr>(kRangeBegins),
+       ends = range.getAs<DenseI64ArrayAttr>(kRangeEnds),
+       steps = range.getAs<DenseI64ArrayAttr>(kRangeSteps);
+  auto low = range.getAs<IntegerAttr>(RoleAttr::kLow),
+       high = range.getAs<IntegerAttr>(RoleAttr::kHigh);
+  Attribute ignored = range.get(RoleAttr::kIgnored);
+  return begins && ends && steps && begins.size() == ends.size() &&
+         begins.size() == steps.size() && low && high &&
+         (!ignored || isa<IntegerAttr>(ignored));
 }
 
 /// The shape of each property's value.
@@ -171,6 +188,13 @@ verifyProperties(llvm::function_ref<InFlightDiagnostic()> error, RoleKind kind,
     if (!properties.get("high"))
       return fail("low", "'high' beside it");
   }
+  if (Attribute value = properties.get(kSliceRanges)) {
+    auto ranges = dyn_cast<ArrayAttr>(value);
+    if (!ranges || !llvm::all_of(ranges, isSliceRange))
+      return fail(kSliceRanges,
+                  "dictionaries with lists of one length, 'begins', 'ends' and "
+                  "'steps', and integers 'low' and 'high'");
+  }
   if (Attribute value = properties.get("grad_type")) {
     auto type = dyn_cast<TypeAttr>(value);
     if (!type || !isa<FloatType>(type.getValue()))
@@ -197,7 +221,8 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
       return kind == K::Param || kind == K::State;
     if (property == "also_called")
       return kind == K::Param;
-    if (property == "high" || property == "low" || property == "ignored")
+    if (property == "high" || property == "low" || property == "ignored" ||
+        property == kSliceRanges)
       return kind == K::Input;
     if (property == "inputs" || property == "rows" || property == "counted")
       return kind == K::Output;
@@ -222,12 +247,12 @@ LogicalResult RoleAttr::verify(llvm::function_ref<InFlightDiagnostic()> error,
     return false;
   };
   static constexpr StringRef all[] = {
-      "requires_grad", "metadata",   "storage", "resize",  "freed",
-      "grad_type",     "init",       "high",    "reason",  "host",
-      "in_place",      "visible",    "no_grad", "part_of", "alias",
-      "pass",          "unchecked",  "needs",   "where",   "ignored",
-      "inputs",        "rows",       "counted", "low",     "sharding",
-      "whole",         "also_called"};
+      "requires_grad", "metadata",    "storage",   "resize",  "freed",
+      "grad_type",     "init",        "high",      "reason",  "host",
+      "in_place",      "visible",     "no_grad",   "part_of", "alias",
+      "pass",          "unchecked",   "needs",     "where",   "ignored",
+      "inputs",        "rows",        "counted",   "low",     "sharding",
+      "whole",         "also_called", kSliceRanges};
   for (NamedAttribute property : properties)
     if (!allowed(property.getName()))
       return error() << "unknown property '" << property.getName().getValue()

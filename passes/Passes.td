@@ -117,7 +117,8 @@ def RecordRanges : ModulePass<"tandem-record-ranges"> {
     The role of an integer input gets `high`, the classes of a cross_entropy or
     the rows of a table that it is an index of (the smaller one, if it says
     `high` already), and `ignored`, the one value beside them that its ops leave
-    out. Training and predicting check data against it.
+    out. Training and predicting check data against it. `ranges` says the same of
+    slices that are read as other indices than the rest, or alone.
   }];
 }
 

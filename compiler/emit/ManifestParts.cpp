@@ -2,6 +2,7 @@
 #include "compiler/emit/ManifestParts.h"
 
 #include "ir/Collective.h"
+#include "ir/IndexRange.h"
 #include "ir/Keys.h"
 #include "ir/Pipeline.h"
 #include "ir/Sharding.h"
@@ -119,6 +120,21 @@ static std::vector<std::string> namesOf(ArrayAttr names) {
   return texts;
 }
 
+static am::SliceRange rangeOf(DictionaryAttr of) {
+  auto list = [&](StringRef key) {
+    return of.getAs<DenseI64ArrayAttr>(key).asArrayRef().vec();
+  };
+  am::SliceRange range;
+  range.begins = list(kRangeBegins);
+  range.ends = list(kRangeEnds);
+  range.steps = list(kRangeSteps);
+  range.low = integer(of, RoleAttr::kLow);
+  range.high = integer(of, RoleAttr::kHigh);
+  if (auto ignored = of.getAs<IntegerAttr>(RoleAttr::kIgnored))
+    range.ignored = ignored.getInt();
+  return range;
+}
+
 am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
   am::Value value;
   value.role = roleOf(role.getKind());
@@ -134,6 +150,9 @@ am::Value tandem::valueOf(RoleAttr role, RankedTensorType type) {
     value.low = low.getInt();
   if (auto ignored = role.getProperty<IntegerAttr>(RoleAttr::kIgnored))
     value.ignored = ignored.getInt();
+  if (auto ranges = role.getProperty<ArrayAttr>(kSliceRanges))
+    for (auto range : ranges.getAsRange<DictionaryAttr>())
+      value.ranges.push_back(rangeOf(range));
   if (ArrayAttr sharding = role.getSharding())
     for (auto axes : sharding.getAsRange<ArrayAttr>())
       value.sharding.push_back(namesOf(axes));

@@ -1,6 +1,7 @@
 //===- Agreement.cpp - what the programs of a module say of one value -----===//
 #include "passes/verify/Agreement.h"
 
+#include "ir/IndexRange.h"
 #include "ir/Keys.h"
 #include "ir/Nearest.h"
 #include "ir/Signature.h"
@@ -101,8 +102,9 @@ void Agreement::sameValues(const Program &program, const Program &graph) {
       error(program.func) << "'" << own.str() << "' of type " << type << " in '"
                           << program.func.getName() << "', but of type "
                           << wanted << " in '" << graph.func.getName() << "'";
-    for (StringRef property :
-         {"requires_grad", "init", "high", "low", "ignored", "grad_type"}) {
+    for (StringRef property : std::initializer_list<StringRef>{
+             "requires_grad", "init", "high", "low", "ignored", kSliceRanges,
+             "grad_type"}) {
       Attribute mine = own.getProperties().get(property),
                 theirs = other.getProperties().get(property);
       if (mine == theirs)

@@ -84,6 +84,26 @@ const Value *Manifest::findValue(std::string_view name) const {
   return nullptr;
 }
 
+const Value *Manifest::findValue(std::string_view name, int64_t size) const {
+  if (size > 0 && size < static_cast<int64_t>(sizes.size()))
+    for (const Value &value : sizes[size].values)
+      if (value.role != Role::Output && value.name == name)
+        return &value;
+  return findValue(name);
+}
+
+std::optional<std::pair<int64_t, int64_t>> Value::commonRange() const {
+  std::pair<int64_t, int64_t> all = {low.value_or(INT64_MIN),
+                                     high.value_or(INT64_MAX)};
+  if (high && !low)
+    all.first = 0;
+  for (const SliceRange &range : ranges)
+    all = {std::max(all.first, range.low), std::min(all.second, range.high)};
+  if ((!high && ranges.empty()) || all.first >= all.second)
+    return std::nullopt;
+  return all;
+}
+
 const Value *Manifest::findOutput(std::string_view name) const {
   for (const Value &value : values)
     if (value.role == Role::Output && value.name == name)

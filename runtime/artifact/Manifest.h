@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::artifact {
@@ -76,12 +77,25 @@ struct MeshAxis {
   bool operator==(const MeshAxis &) const = default;
 };
 
+/// The slice is that of the operator `x[begins:ends:steps]`.
+struct SliceRange {
+#define MANIFEST_HAS_SliceRange 1
+#include "runtime/artifact/Manifest.def"
+#undef MANIFEST_HAS_SliceRange
+  bool operator==(const SliceRange &) const = default;
+};
+
 /// A named value of the model: an input, param, state or output.
 struct Value {
 #define MANIFEST_HAS_Value 1
 #include "runtime/artifact/Manifest.def"
 #undef MANIFEST_HAS_Value
   bool operator==(const Value &) const = default;
+
+  /// Returns the least value, and one more than the largest, that each element
+  /// of an integer input may have, whichever slices it is in; none where
+  /// nothing is said, or no integer is all of it.
+  std::optional<std::pair<int64_t, int64_t>> commonRange() const;
 };
 
 /// One of the stages of a model.
@@ -320,6 +334,8 @@ struct Manifest {
 
   /// Returns the input, param or state `name`, or null.
   const Value *findValue(std::string_view name) const;
+  /// Returns the same as the size of that number has it, if there are sizes.
+  const Value *findValue(std::string_view name, int64_t size) const;
   /// Returns the output `name`, or null.
   const Value *findOutput(std::string_view name) const;
   /// Of several sizes that of the first one that has it.

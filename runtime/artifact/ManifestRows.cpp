@@ -1,8 +1,8 @@
-//===- ManifestRows.cpp - what is said of the rows of a batch -------------===//
+//===- ManifestRows.cpp - what is said of rows and slices -----------------===//
 //
 // The rules of `inputs`, `rows` and `counted`: facts of the outputs of
 // "evaluate", which predicting and evaluating rely on to leave inputs out and
-// to cut a batch short.
+// to cut a batch short. And of `ranges`, which calls check integers by.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ManifestRules.h"
@@ -25,7 +25,42 @@ bool saysAnything(const Slot &slot) {
   return slot.inputs || slot.rows != Rows::Unknown || !slot.counted.empty();
 }
 
+/// Whether a slice is one of a value, as far as that is known: a rank has the
+/// sizes of its piece.
+void checkSlice(const Value &value, const SliceRange &range,
+                const std::string &at, ManifestProblems &problems) {
+  size_t rank = value.shape.size();
+  if (range.begins.size() != rank || range.ends.size() != rank ||
+      range.steps.size() != rank) {
+    problems.add(at, "expected " + std::to_string(rank) +
+                         " dimensions in 'begins', 'ends' and 'steps'");
+    return;
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    int64_t most = value.sharding.empty() ? value.shape[d] : maxBytes;
+    if (range.begins[d] < 0 || range.ends[d] <= range.begins[d] ||
+        range.ends[d] > most)
+      problems.add(child(at + "/ends", static_cast<int64_t>(d)),
+                   "expected a slice of " + std::to_string(most) +
+                       " indices but got " + std::to_string(range.begins[d]) +
+                       " to " + std::to_string(range.ends[d]));
+  }
+}
+
 } // namespace
+
+void checkRanges(const Value &value, const std::string &at,
+                 ManifestProblems &problems) {
+  for (size_t i = 0; i < value.ranges.size(); ++i) {
+    const SliceRange &range = value.ranges[i];
+    std::string here = child(at, static_cast<int64_t>(i));
+    if (value.role != Role::Input || isFloat(value.dtype))
+      problems.add(here, "expected it on an integer input only");
+    if (range.high <= range.low)
+      problems.add(here + "/high", "expected more than 'low'");
+    checkSlice(value, range, here, problems);
+  }
+}
 
 void checkRows(const Manifest &manifest, const Program &program,
                const std::string &at, ManifestProblems &problems) {

@@ -69,6 +69,10 @@ void checkHostMemory(const Program &program, bool isCpu, const std::string &at,
 /// What a backward takes from its forward is what the forward gives.
 void checkContexts(const Manifest &manifest, ManifestProblems &problems);
 
+/// Checks what is said of slices of an input; `at` is where `ranges` is.
+void checkRanges(const Value &value, const std::string &at,
+                 ManifestProblems &problems);
+
 /// How the outputs of "evaluate" follow from its inputs and their rows: names,
 /// and types that can be so.
 void checkRows(const Manifest &manifest, const Program &program,

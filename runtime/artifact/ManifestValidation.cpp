@@ -121,6 +121,7 @@ private:
         problems.add(at + "/low", "expected a number below 0, beside 'high'");
       if (value.ignored && !value.high)
         problems.add(at + "/ignored", "expected it beside 'high' only");
+      checkRanges(value, at + "/ranges", problems);
     }
     if (!manifest.loss.empty()) {
       auto loss = outputByName.find(manifest.loss);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/c_api/GraphCApi.h"
+#include "runtime/call/CheckValues.h"
 #include "runtime/device/DeviceMemory.h"
 
 #include <condition_variable>
@@ -37,6 +38,7 @@ struct Batch {
     Tensor host;
     tdm_tensor handle; ///< of `host`, for the callback
     Tensor there;      ///< what the program reads
+    const artifact::Value *value = nullptr;
   };
   std::deque<Input> inputs; // which handles and arguments point into
   std::vector<tdm_argument> handles;
@@ -56,6 +58,7 @@ public:
 
 private:
   Status prepareInput(Batch &batch, const artifact::Slot &slot);
+  Status checkInput(const Batch::Input &input) const;
   /// On the thread: batches that are asked for.
   void serve();
   Status fill(Batch &batch, int64_t number, bool &isEnd);
@@ -111,6 +114,7 @@ Status Feeder::prepareInput(Batch &batch, const artifact::Slot &slot) {
   if (!host)
     return std::move(host).status();
   input.host = *std::move(host);
+  input.value = model.manifest().findValue(slot.name);
   input.there = input.host;
   if (!place.isHost()) {
     Result<Tensor> there =
@@ -122,6 +126,18 @@ Status Feeder::prepareInput(Batch &batch, const artifact::Slot &slot) {
   batch.handles.push_back({slot.name.c_str(), &input.handle});
   batch.arguments.emplace_back(slot.name, &input.there);
   return Status::success();
+}
+
+/// Of a model on a device, whose call finds them there: labels and indices.
+Status Feeder::checkInput(const Batch::Input &input) const {
+  std::optional<comm::Shard> piece;
+  if (model.communicators() && !input.value->sharding.empty())
+    piece = comm::shardOf(model.manifest().mesh, *input.value,
+                          model.communicators()->world().rank());
+  std::string problem =
+      valuesOutside(input.direct.defined() ? input.direct : input.host,
+                    *input.value, piece ? &*piece : nullptr);
+  return problem.empty() ? Status::success() : Status::usage(problem);
 }
 
 Status Feeder::prepare(const std::string &program) {
@@ -188,9 +204,12 @@ Status Feeder::fill(Batch &batch, int64_t number, bool &isEnd) {
         given.storage()->isDirect())
       input.direct = std::move(given);
     else if (!isAlike || given.data() != input.host.data())
-      if (status = input.host.copyFrom(given); !status)
-        return std::move(status).in("batch " + std::to_string(number) +
-                                    ", input '" + batch.handles[i].name + "'");
+      status = input.host.copyFrom(given);
+    if (status && !place.isHost())
+      status = checkInput(input);
+    if (!status)
+      return std::move(status).in("batch " + std::to_string(number) +
+                                  ", input '" + batch.handles[i].name + "'");
   }
   return place.isHost() ? status : send(batch);
 }

@@ -46,7 +46,7 @@ public:
     for (const Slot &slot : program.arguments) {
       BoundArgument &argument = bound.arguments.emplace_back();
       if (slot.role <= Role::State)
-        argument.value = manifest.findValue(slot.name);
+        argument.value = manifest.findValue(slot.name, program.size);
       if (slot.role == Role::Param || slot.role == Role::State)
         argument.variable = variableOf(slot.name);
       argument.isUpdated = slot.resize.has_value();

@@ -1,23 +1,37 @@
 //===- CheckValues.cpp - labels and indices of a call ---------------------===//
 //
 // Integers that are outside of what the artifact says of their input would make
-// NaN of some results and leave others finite, so the call is refused. Of a
-// model on the host alone: a device's call does not wait for the work that may
-// still write what it is given.
+// NaN of some results and leave others finite, so the call is refused. Those on
+// the host alone are looked at: a call does not wait for a device's work, which
+// may still write what is there, or in memory that is registered.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/call/CheckValues.h"
 #include "runtime/call/Names.h"
 #include "runtime/call/Steps.h"
 #include "runtime/model/ModelCore.h"
 #include "runtime/tensor/ElementRows.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 namespace tandem::runtime {
 
+using artifact::SliceRange;
+
 namespace {
+
+bool hasValuesToCheck(const artifact::Value &value) {
+  return value.high || !value.ranges.empty();
+}
+
+/// True if nothing but the host writes the tensor's elements.
+bool isHosts(const Tensor &tensor, const DeviceMemory &place) {
+  return tensor.device().isHost() && tensor.isBacked() &&
+         (place.isHost() || !tensor.storage()->isDirect());
+}
 
 /// The integers from `low` to below `high`, and one more.
 struct Range {
@@ -68,72 +82,114 @@ std::optional<std::string> outside(DType type, const char *from,
   }
 }
 
-/// `piece`: what a rank has of the value, if that has padding, which may be
-/// anything; else null.
-std::optional<Outside> firstOutside(const Tensor &tensor, const Range &range,
-                                    const comm::Shard *piece) {
-  std::optional<comm::Places> places;
-  if (piece)
-    places.emplace(*piece);
-  const auto *data = static_cast<const char *>(tensor.data());
-  int64_t bytes = byteSize(tensor.dtype()), before = 0;
-  int64_t step = tensor.rank() ? tensor.strides().back() * bytes : 0;
+/// A slice of a tensor, and where its elements are in the tensor.
+struct Part {
+  Extents begins, steps, shape, strides;
+  const char *data = nullptr;
+
+  /// The elements of `range` that a rank has in `tensor`: its piece of the
+  /// value, whose padding may be anything.
+  Part(const Tensor &tensor, const SliceRange *range, const comm::Shard *piece);
+};
+
+Part::Part(const Tensor &tensor, const SliceRange *range,
+           const comm::Shard *piece)
+    : begins(tensor.shape()), steps(tensor.shape()), shape(tensor.shape()),
+      strides(tensor.strides()) {
+  int64_t offset = 0;
+  for (int d = 0; d < begins.size(); ++d) {
+    int64_t first = piece ? piece->begins[d] : 0;
+    int64_t end = first + (piece ? piece->held(d) : shape[d]);
+    int64_t step = range ? range->steps[d] : 1;
+    int64_t at = range ? range->begins[d] : first;
+    // The first index that the rank has.
+    if (at < first)
+      at += (first - at + step - 1) / step * step;
+    end = range ? std::min(end, range->ends[d]) : end;
+    begins[d] = at - first;
+    steps[d] = step;
+    shape[d] = at < end ? (end - at - 1) / step + 1 : 0;
+    offset += begins[d] * strides[d];
+    strides[d] *= step;
+  }
+  data = static_cast<const char *>(tensor.data());
+  if (!std::ranges::count(std::span<const int64_t>(shape), 0))
+    data += offset * byteSize(tensor.dtype());
+}
+
+std::optional<Outside> firstOutside(const Part &part, DType type,
+                                    const Range &range) {
+  int64_t bytes = byteSize(type), before = 0;
+  int rank = part.shape.size();
+  int64_t step = rank ? part.strides[rank - 1] * bytes : 0;
   std::optional<Outside> found;
-  forEachRow(tensor.shape(), tensor.strides(), tensor.strides(),
+  forEachRow(part.shape, part.strides, part.strides,
              [&](int64_t offset, int64_t, int64_t count) {
-               const char *row = data + offset * bytes;
+               const char *row = part.data + offset * bytes;
                for (int64_t i = 0; i < count && !found; ++i)
-                 if (places && places->next() < 0)
-                   continue;
-                 else if (auto text =
-                              outside(tensor.dtype(), row + i * step, range))
+                 if (auto text = outside(type, row + i * step, range))
                    found = Outside{before + i, std::move(*text)};
                before += count;
              });
   return found;
 }
 
-/// "row 3" of a vector, else "element [0, 3]".
-std::string placeOf(std::span<const int64_t> shape, int64_t index) {
-  if (shape.size() == 1)
-    return "row " + std::to_string(index);
-  Extents position(shape);
+/// "row 3" of a vector, else "element [0, 3]", of the tensor.
+std::string placeOf(const Part &part, int64_t index) {
+  Extents position(part.shape);
   for (int d = position.size() - 1; d >= 0; --d) {
-    position[d] = index % shape[d];
-    index /= shape[d];
+    position[d] = part.begins[d] + index % part.shape[d] * part.steps[d];
+    index /= part.shape[d];
   }
-  return "element " + toString(position);
+  return position.size() == 1 ? "row " + std::to_string(position[0])
+                              : "element " + toString(position);
+}
+
+/// What is wrong with a part, or nothing.
+std::string problemOf(const Part &part, DType type, const Range &range) {
+  auto found = firstOutside(part, type, range);
+  if (!found)
+    return "";
+  return "expected integers from " + std::to_string(range.low) + " to " +
+         std::to_string(range.high - 1) +
+         (range.ignored ? ", or " + std::to_string(*range.ignored) +
+                              ", which does not count"
+                        : "") +
+         " but " + placeOf(part, found->index) + " is " + found->value;
 }
 
 } // namespace
 
+std::string valuesOutside(const Tensor &tensor, const artifact::Value &value,
+                          const comm::Shard *piece) {
+  std::string problem;
+  if (value.high)
+    problem = problemOf(Part(tensor, nullptr, piece), tensor.dtype(),
+                        {value.low.value_or(0), *value.high, value.ignored});
+  for (const SliceRange &range : value.ranges)
+    if (problem.empty())
+      problem = problemOf(Part(tensor, &range, piece), tensor.dtype(),
+                          {range.low, range.high, range.ignored});
+  return problem;
+}
+
 void checkValues(const Invocation &call, const MatchedCall &matched,
                  Problems &problems) {
-  if (call.place.device() != Device{})
-    return;
   for (size_t a = 0; a < call.plan.arguments.size(); ++a) {
     const BoundArgument &argument = call.program.arguments[a];
     const Tensor *tensor = matched.given[a];
     if (!tensor || !argument.isCallers || !argument.value ||
-        !argument.value->high || !matched.isDefined[a])
+        !hasValuesToCheck(*argument.value) || !matched.isDefined[a] ||
+        !isHosts(*tensor, call.place))
       continue;
-    Range range{argument.value->low.value_or(0), *argument.value->high,
-                argument.value->ignored};
     std::optional<comm::Shard> piece;
-    if (!argument.value->whole.empty() && call.core.communicators)
+    if (!argument.value->sharding.empty() && call.core.communicators)
       piece = comm::shardOf(call.core.manifest().mesh, *argument.value,
                             call.core.communicators->world().rank());
-    auto outside = firstOutside(*tensor, range, piece ? &*piece : nullptr);
-    if (!outside)
-      continue;
-    problems.add(argumentName(call.plan, a) + ": expected integers from " +
-                 std::to_string(range.low) + " to " +
-                 std::to_string(range.high - 1) +
-                 (range.ignored ? ", or " + std::to_string(*range.ignored) +
-                                      ", which does not count"
-                                : "") +
-                 " but " + placeOf(tensor->shape(), outside->index) + " is " +
-                 outside->value);
+    std::string problem =
+        valuesOutside(*tensor, *argument.value, piece ? &*piece : nullptr);
+    if (!problem.empty())
+      problems.add(argumentName(call.plan, a) + ": " + problem);
   }
 }
 

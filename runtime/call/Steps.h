@@ -49,8 +49,8 @@ void match(const Invocation &call, std::span<const Argument> inputs,
 void check(const Invocation &call, const MatchedCall &matched,
            Problems &problems);
 
-/// Labels and indices of a call on the host, of the types that `check` let
-/// pass: each is in the range that the artifact says of its input.
+/// Labels and indices that are on the host, of the types that `check` let pass:
+/// each is in the range that the artifact says of its input.
 void checkValues(const Invocation &call, const MatchedCall &matched,
                  Problems &problems);
 

@@ -187,13 +187,14 @@ module @said attributes {tandem.phase = "functionalize"} {
 
 // -----
 
-// Columns that are indices of tables of different sizes: the larger one holds
-// for both, where the smaller one refused rows of the other table. A column
-// that is no index may be anything.
+// Columns that are indices of tables of different sizes: of all the larger one
+// holds, of each its own. A column that is no index may be anything.
 // CHECK-LABEL: module @columns
 module @columns attributes {tandem.phase = "functionalize"} {
-  // CHECK: input "all" {high = 9 : i64}>
-  // CHECK-SAME: input "one">
+  // CHECK: input "all" {high = 9 : i64, ranges = [
+  // CHECK-SAME: {begins = array<i64: 0, 0>, ends = array<i64: 4, 1>, high = 7 : i64, low = 0 : i64, steps = array<i64: 1, 1>}]}>
+  // CHECK-SAME: input "one" {ranges = [
+  // CHECK-SAME: {begins = array<i64: 0, 1>, ends = array<i64: 4, 2>, high = 9 : i64, low = 0 : i64, steps = array<i64: 1, 1>}]}>
   func.func @graph(
       %i: tensor<4x2xi64> {tandem.role = #tandem.role<input "all">},
       %j: tensor<4x2xi64> {tandem.role = #tandem.role<input "one">},
@@ -212,5 +213,68 @@ module @columns attributes {tandem.phase = "functionalize"} {
     %5 = tandem.reshape %4 to [4] : tensor<4x1xi64> -> tensor<4xi64>
     %c = tandem.take %u, %5 : tensor<9x2xf32>, tensor<4xi64> -> tensor<4x2xf32>
     return %a, %b, %c : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2xf32>
+  }
+}
+
+// -----
+
+// Tokens of a language model: their last column is a label, and may be ignored;
+// nobody reads it as an index. Then one of which a column is read by nobody: no
+// index of it was checked.
+// CHECK-LABEL: module @tokens
+module @tokens attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "read" {high = 5 : i64, ignored = -100 : i64, ranges = [
+  // CHECK-SAME: {begins = array<i64: 0, 0>, ends = array<i64: 2, 3>, high = 5 : i64, low = 0 : i64, steps = array<i64: 1, 1>}]}>
+  // CHECK-SAME: input "less" {ranges = [
+  // CHECK-SAME: {begins = array<i64: 0, 0>, ends = array<i64: 2, 3>, high = 5 : i64, low = 0 : i64, steps = array<i64: 1, 1>}]}>
+  func.func @graph(
+      %t: tensor<5x5xf32> {tandem.role = #tandem.role<param "t">},
+      %i: tensor<2x4xi64> {tandem.role = #tandem.role<input "read">},
+      %j: tensor<2x4xi32> {tandem.role = #tandem.role<input "less">})
+      -> (tensor<f32> {tandem.role = #tandem.role<output "a">},
+          tensor<2x3x5xf32> {tandem.role = #tandem.role<output "b">}) {
+    %0 = tandem.slice %i from [0, 0] to [2, 3] step [1, 1] : tensor<2x4xi64> -> tensor<2x3xi64>
+    %1 = tandem.reshape %0 to [6] : tensor<2x3xi64> -> tensor<6xi64>
+    %2 = tandem.take %t, %1 : tensor<5x5xf32>, tensor<6xi64> -> tensor<6x5xf32>
+    %3 = tandem.slice %i from [0, 1] to [2, 4] step [1, 1] : tensor<2x4xi64> -> tensor<2x3xi64>
+    %4 = tandem.reshape %3 to [6] : tensor<2x3xi64> -> tensor<6xi64>
+    %a = tandem.cross_entropy %2, %4 {ignore_index = -100 : i64} : tensor<6x5xf32>, tensor<6xi64> -> tensor<f32>
+    %5 = tandem.slice %j from [0, 0] to [2, 3] step [1, 1] : tensor<2x4xi32> -> tensor<2x3xi32>
+    %6 = tandem.cast %5 : tensor<2x3xi32> to tensor<2x3xi64>
+    %b = tandem.take %t, %6 : tensor<5x5xf32>, tensor<2x3xi64> -> tensor<2x3x5xf32>
+    return %a, %b : tensor<f32>, tensor<2x3x5xf32>
+  }
+}
+
+// -----
+
+// Slices through other views: of what is transposed, reversed or cut into
+// pieces. A diagonal is none, nor is a part of what is flat.
+// CHECK-LABEL: module @views
+module @views attributes {tandem.phase = "functionalize"} {
+  // CHECK: input "i" {ranges = [
+  // CHECK-SAME: {begins = array<i64: 0, 0>, ends = array<i64: 2, 5>, high = 7 : i64, low = 0 : i64, steps = array<i64: 1, 2>},
+  // CHECK-SAME: {begins = array<i64: 0, 5>, ends = array<i64: 2, 6>, high = 9 : i64, low = 0 : i64, steps = array<i64: 1, 1>}]}>
+  // CHECK-SAME: input "flat">
+  func.func @graph(
+      %t: tensor<7x2xf32> {tandem.role = #tandem.role<param "t">},
+      %u: tensor<9x2xf32> {tandem.role = #tandem.role<param "u">},
+      %i: tensor<2x6xi64> {tandem.role = #tandem.role<input "i">},
+      %j: tensor<2x6xi64> {tandem.role = #tandem.role<input "flat">})
+      -> (tensor<2x3x2xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<2x2xf32> {tandem.role = #tandem.role<output "b">},
+          tensor<5x2xf32> {tandem.role = #tandem.role<output "c">}) {
+    %0 = tandem.reshape %i to [2, 3, 2] : tensor<2x6xi64> -> tensor<2x3x2xi64>
+    %1 = tandem.slice %0 from [0, 0, 0] to [2, 3, 1] step [1, 1, 1] : tensor<2x3x2xi64> -> tensor<2x3x1xi64>
+    %2 = tandem.reshape %1 to [2, 3] : tensor<2x3x1xi64> -> tensor<2x3xi64>
+    %a = tandem.take %t, %2 : tensor<7x2xf32>, tensor<2x3xi64> -> tensor<2x3x2xf32>
+    %3 = tandem.reverse %i along [1] : tensor<2x6xi64> -> tensor<2x6xi64>
+    %4 = tandem.slice %3 from [0, 0] to [2, 1] step [1, 1] : tensor<2x6xi64> -> tensor<2x1xi64>
+    %5 = tandem.reshape %4 to [2] : tensor<2x1xi64> -> tensor<2xi64>
+    %b = tandem.take %u, %5 : tensor<9x2xf32>, tensor<2xi64> -> tensor<2x2xf32>
+    %6 = tandem.reshape %j to [12] : tensor<2x6xi64> -> tensor<12xi64>
+    %7 = tandem.slice %6 from [0] to [5] step [1] : tensor<12xi64> -> tensor<5xi64>
+    %c = tandem.take %t, %7 : tensor<7x2xf32>, tensor<5xi64> -> tensor<5x2xf32>
+    return %a, %b, %c : tensor<2x3x2xf32>, tensor<2x2xf32>, tensor<5x2xf32>
   }
 }

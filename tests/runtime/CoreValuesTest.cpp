@@ -15,24 +15,6 @@ using artifact::DType;
 
 namespace {
 
-/// The regression, whose y is of integers from -2 to 9, or 255. Its kernels
-/// take them for floats, so no number of it means anything.
-artifact::Manifest labelled(DType type) {
-  artifact::Manifest manifest = regression();
-  for (artifact::Value &value : manifest.values)
-    if (value.name == "y") {
-      value.dtype = type;
-      value.low = -2;
-      value.high = 10;
-      value.ignored = 255;
-    }
-  for (artifact::Program &program : manifest.programs)
-    for (artifact::Slot &slot : program.arguments)
-      if (slot.name == "y")
-        slot.dtype = type;
-  return manifest;
-}
-
 template <typename T> class Values : public ::testing::Test {};
 using Types = ::testing::Types<int32_t, uint32_t>;
 TYPED_TEST_SUITE(Values, Types);
@@ -59,7 +41,7 @@ std::string step(Model &model, const std::vector<T> &labels,
 
 TYPED_TEST(Values, OutsideOfTheirRange) {
   using T = TypeParam;
-  Model model = modelFor(labelled(typeOf<T>));
+  Model model = modelFor(labelledRegression(typeOf<T>));
   std::vector<T> labels(8, 9);
   EXPECT_EQ(step(model, labels), "");
   labels[7] = 255;
@@ -77,7 +59,7 @@ TYPED_TEST(Values, OutsideOfTheirRange) {
 
 TYPED_TEST(Values, OfAnyStrides) {
   using T = TypeParam;
-  Model model = modelFor(labelled(typeOf<T>));
+  Model model = modelFor(labelledRegression(typeOf<T>));
   // Every second one is a label.
   std::vector<T> labels(16, 77);
   for (size_t i = 0; i < 16; i += 2)
@@ -93,7 +75,7 @@ TYPED_TEST(Values, OfAnyStrides) {
 
 TYPED_TEST(Values, OfARefusedCallChangeNothing) {
   using T = TypeParam;
-  Model model = modelFor(labelled(typeOf<T>));
+  Model model = modelFor(labelledRegression(typeOf<T>));
   std::vector<float> before = valuesOf(*model.get("w"));
   std::vector<T> labels(8, 100);
   auto y = Tensor::wrap(labels.data(), typeOf<T>, std::vector<int64_t>{8});
@@ -105,6 +87,42 @@ TYPED_TEST(Values, OfARefusedCallChangeNothing) {
   EXPECT_NE(status.message().find("row 0 is 100"), std::string::npos);
   EXPECT_EQ(valuesOf(*model.get("w")), before);
   EXPECT_EQ(model.get("steps")->at(0), 0);
+}
+
+/// Rows 1, 3, 5 and 7 are from 0 to 2, rows 2 and 3 from -4 to 1, or 7; the
+/// others may be anything.
+artifact::Manifest sliced(DType type) {
+  artifact::Manifest manifest = labelledRegression(type);
+  for (artifact::Value &value : manifest.values)
+    if (value.name == "y") {
+      value.low = value.high = value.ignored = std::nullopt;
+      value.ranges = {{{1}, {8}, {2}, 0, 3, {}}, {{2}, {4}, {1}, -4, 2, 7}};
+    }
+  return manifest;
+}
+
+// Of an input whose slices alone are indices nothing was checked.
+TYPED_TEST(Values, OfSlices) {
+  using T = TypeParam;
+  Model model = modelFor(sliced(typeOf<T>));
+  std::vector<T> rows = {99, 2, 7, 1, 99, 0, 99, 2};
+  EXPECT_EQ(step(model, rows), "");
+  rows[5] = 3;
+  EXPECT_EQ(step(model, rows),
+            "cannot run 'step': input 'y' (index 1): expected integers "
+            "from 0 to 2 but row 5 is 3");
+  rows[5] = 0;
+  rows[3] = 2; // what the one slice takes, and not the other
+  EXPECT_EQ(step(model, rows),
+            "cannot run 'step': input 'y' (index 1): expected integers from -4 "
+            "to 1, or 7, which does not count but row 3 is 2");
+  // Every second element.
+  std::vector<T> wide(16, 50);
+  for (size_t i = 0; i < 8; ++i)
+    wide[2 * i] = 0;
+  EXPECT_EQ(step(model, wide, {2}), "");
+  wide[14] = 4;
+  EXPECT_NE(step(model, wide, {2}).find("row 7 is 4"), std::string::npos);
 }
 
 } // namespace

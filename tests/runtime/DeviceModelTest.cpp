@@ -23,22 +23,24 @@ protected:
     device.finishAll();
   }
 
-  Model load(Device where, uint64_t seed = 3) {
+  Model load(Device where, uint64_t seed = 3,
+             const artifact::Manifest &manifest = regression()) {
     Options options;
     options.device = where;
     options.seed = seed;
-    Result<Model> model = Model::load(readerForBoth(), options);
+    Result<Model> model = Model::load(readerForBoth(manifest), options);
     EXPECT_TRUE(model) << model.status().message();
     return *model;
   }
   /// One artifact for both.
-  artifact::ArtifactReader readerForBoth() {
-    artifact::ArtifactWriter writer = writerFor(regression());
+  artifact::ArtifactReader
+  readerForBoth(const artifact::Manifest &manifest = regression()) {
+    artifact::ArtifactWriter writer = writerFor(manifest);
     // The fake device runs the kernels of the host's section.
     artifact::ArtifactWriter other;
     std::vector<float> first = {1};
     other.addConstant(std::as_bytes(std::span(first)));
-    other.setManifest(forDevice(regression()));
+    other.setManifest(forDevice(manifest));
     writer.join(std::move(other));
     Result<std::string> bytes = writer.bytes();
     EXPECT_TRUE(bytes) << bytes.status().message();
@@ -72,6 +74,22 @@ TEST_F(DeviceModel, TargetAndDeviceAreChosen) {
   expectMessage(Model::load(readerForBoth(), options).status(),
                 "no code for device 'device:0'; it has the targets 'cpu', "
                 "'cuda:sm_90'");
+}
+
+// They were copied unseen.
+TEST_F(DeviceModel, LabelsOfTheHostAreChecked) {
+  Model model = load(there, 3, labelledRegression(artifact::DType::I32));
+  std::vector<int32_t> labels(8, 9);
+  auto tensor = Tensor::wrap(labels.data(), artifact::DType::I32,
+                             std::vector<int64_t>{8});
+  ASSERT_TRUE(tensor) << tensor.status().message();
+  EXPECT_TRUE(model.step(inputs(x, *tensor), {}).ok());
+  labels[3] = 10;
+  expectMessage(model.step(inputs(x, *tensor), {}), "but row 3 is 10");
+  // What the device has is not waited for.
+  auto moved = tensor->copyTo(there);
+  ASSERT_TRUE(moved) << moved.status().message();
+  EXPECT_TRUE(model.step(inputs(x, *moved), {}).ok());
 }
 
 TEST_F(DeviceModel, TrainsToTheSameBits) {

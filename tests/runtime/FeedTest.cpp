@@ -171,6 +171,28 @@ TEST_F(Feeds, TakeTensorsOfTheCallers) {
   EXPECT_EQ(steps, 0);
 }
 
+tdm_status nextLabels(void *, int64_t batch, const tdm_argument *inputs, size_t,
+                      int *) {
+  std::vector<float> x = rows(batch, 24);
+  std::vector<int32_t> y(8, 1);
+  y[3] = batch == 2 ? 10 : 9;
+  EXPECT_EQ(tdm_tensor_write(inputs[0].tensor, x.data(), 4 * x.size()), TDM_OK);
+  return tdm_tensor_write(inputs[1].tensor, y.data(), 4 * y.size());
+}
+
+// Labels beyond their classes went to a device that nobody asks what it has.
+TEST_F(Feeds, LabelsAreChecked) {
+  tdm_model labelled{modelFor(labelledRegression(artifact::DType::I32))};
+  tdm_feed feed = TDM_FEED_INIT;
+  feed.next = nextLabels;
+  EXPECT_EQ(tdm_train(&labelled, nullptr, &feed, nullptr, 0, &steps),
+            TDM_USAGE);
+  EXPECT_EQ(steps, 2);
+  std::string said = tdm_last_error();
+  EXPECT_NE(said.find("input 'y'"), std::string::npos) << said;
+  EXPECT_NE(said.find("but row 3 is 10"), std::string::npos) << said;
+}
+
 // An error of the callback is that of the call; what was done before stays.
 TEST_F(Feeds, SayWhatTheCallbackSays) {
   given.fails = 5;

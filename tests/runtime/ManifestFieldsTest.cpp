@@ -47,6 +47,7 @@ Manifest everything() {
   labels.high = 10;
   labels.low = -10;
   labels.ignored = -100;
+  labels.ranges = {{{0}, {1}, {1}, -3, 3, -7}};
   labels.sharding = {{"data"}};
   labels.shape = {2};
   labels.whole = {3};

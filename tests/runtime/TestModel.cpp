@@ -376,6 +376,22 @@ Manifest mutatingRegression() {
   return m;
 }
 
+Manifest labelledRegression(DType type) {
+  Manifest manifest = regression();
+  for (artifact::Value &value : manifest.values)
+    if (value.name == "y") {
+      value.dtype = type;
+      value.low = -2;
+      value.high = 10;
+      value.ignored = 255;
+    }
+  for (artifact::Program &program : manifest.programs)
+    for (artifact::Slot &slot : program.arguments)
+      if (slot.name == "y")
+        slot.dtype = type;
+  return manifest;
+}
+
 Manifest offloadedRegression() {
   Manifest m = forDevice(regression());
   Program &forward = m.programs[1], &backward = m.programs[2],

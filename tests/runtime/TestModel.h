@@ -58,6 +58,10 @@ artifact::Manifest wide(int64_t count, int64_t grain);
 /// as many as there is work.
 artifact::Manifest forDevice(artifact::Manifest manifest);
 
+/// The regression whose y is of integers from -2 to 9, or 255. Its kernels take
+/// them for floats, so no number of it means anything.
+artifact::Manifest labelledRegression(artifact::DType type);
+
 /// The regression for the target "cuda", which keeps what its backward needs in
 /// the host's memory: `r` of a context, and the same in "step".
 artifact::Manifest offloadedRegression();

@@ -55,6 +55,16 @@ std::string initText(const artifact::Value &value) {
   return "";
 }
 
+/// "[0:4, 1:8:2]"
+std::string sliceText(const artifact::SliceRange &range) {
+  std::string text;
+  for (size_t d = 0; d < range.begins.size(); ++d)
+    text += (d ? ", " : "") + std::to_string(range.begins[d]) + ":" +
+            std::to_string(range.ends[d]) +
+            (range.steps[d] == 1 ? "" : ":" + std::to_string(range.steps[d]));
+  return "[" + text + "]";
+}
+
 void printValues(const artifact::Manifest &manifest) {
   std::printf("\n%-8s %-32s %-22s %-14s %s\n", "role", "name", "type", "grad",
               "begins as");
@@ -63,6 +73,10 @@ void printValues(const artifact::Manifest &manifest) {
     if (value.high)
       more += "in [" + std::to_string(value.low.value_or(0)) + ", " +
               std::to_string(*value.high) + ")";
+    for (const artifact::SliceRange &range : value.ranges)
+      more += (more.empty() ? "" : "; ") + sliceText(range) + " in [" +
+              std::to_string(range.low) + ", " + std::to_string(range.high) +
+              ")";
     std::printf("%-8s %-32s %-22s %-14s %s\n",
                 std::string(spelling(value.role)).c_str(),
                 shown(value.name).c_str(),

@@ -52,8 +52,9 @@ commands::completeInputs(const std::vector<std::string> &texts,
                     [&](const NamedTensor &t) { return t.name == slot->name; }))
       continue;
     const artifact::Value *value = manifest.findValue(slot->name);
-    auto tensor = madeUp(slot->dtype, slot->shape,
-                         value ? value->high.value_or(0) : 0, stream);
+    auto range = value ? value->commonRange() : std::nullopt;
+    auto tensor =
+        madeUp(slot->dtype, slot->shape, range ? range->second : 0, stream);
     if (!tensor)
       return std::move(tensor).status();
     given->push_back({slot->name, std::move(*tensor)});

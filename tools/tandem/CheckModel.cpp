@@ -147,7 +147,7 @@ Status Checker::drawArguments() {
       return tensor.status();
     CounterStream stream(seed, runtime::streamOf("input " + name));
     // Of integers whose range nobody knows: masks and counts have both.
-    int64_t low = value->low.value_or(0), high = value->high.value_or(low + 2);
+    auto [low, high] = value->commonRange().value_or(std::pair(0, 2));
     auto type = cast<RankedTensorType>(graph.getArgumentTypes()[i]);
     Array array(type);
     for (int64_t k = 0; k < array.size(); ++k) {

@@ -27,7 +27,8 @@ gpu::makeSamples(const artifact::Manifest &manifest,
     auto made = Tensor::empty(isFloat ? DType::F32 : DType::I64, slot.shape);
     if (!made)
       return std::move(made).status();
-    int64_t high = manifest.findValue(slot.name)->high.value_or(2);
+    auto range = manifest.findValue(slot.name)->commonRange();
+    int64_t high = range ? range->second : 2;
     for (int64_t i = 0, n = made->elements(); i < n; ++i)
       if (isFloat)
         made->mutableData<float>()[i] = 2 * counter.centered(i);
