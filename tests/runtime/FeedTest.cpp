@@ -59,9 +59,10 @@ tdm_status next(void *user, int64_t batch, const tdm_argument *inputs,
       tdm_tensor *own = nullptr;
       int64_t shape[] = {8, given.givesWrongShape ? 4 : 3};
       EXPECT_EQ(tdm_tensor_zeros(TDM_F32, i ? 1 : 2, shape, &own), TDM_OK);
-      if (!given.givesWrongShape)
+      if (!given.givesWrongShape) {
         EXPECT_EQ(tdm_tensor_write(own, values.data(), 4 * values.size()),
                   TDM_OK);
+      }
       EXPECT_EQ(tdm_tensor_assign(inputs[i].tensor, own), TDM_OK);
       tdm_tensor_free(own);
       continue;
