@@ -115,7 +115,7 @@ module @shardy attributes {mhlo.num_partitions = 4 : i32} {
 EOF
 expect 0 'annotations of sharding are left out' "$tandem" compile shardy.mlir \
   -o shardy.tdm
-sed 's/{"data"}, {"model"/{"data"}, {->"model"/' shardy.mlir >wrong.mlir
+sed 's/{"data"}, {"model"/{"data"}, {*"model"/' shardy.mlir >wrong.mlir
 expect 1 'error: expected' "$tandem" compile wrong.mlir -o w.tdm
 # The argument that chooses between platforms is none of the user's.
 sed 's/{sdy.sharding = .*]>}/{jax.global_constant = "_platform_index"}/' \
