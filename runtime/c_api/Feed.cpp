@@ -130,13 +130,13 @@ Status Feeder::prepareInput(Batch &batch, const artifact::Slot &slot) {
 
 /// Of a model on a device, whose call finds them there: labels and indices.
 Status Feeder::checkInput(const Batch::Input &input) const {
-  std::optional<comm::Shard> piece;
+  std::optional<comm::MeshRank> rank;
   if (model.communicators() && !input.value->sharding.empty())
-    piece = comm::shardOf(model.manifest().mesh, *input.value,
-                          model.communicators()->world().rank());
+    rank.emplace(comm::MeshRank{model.manifest().mesh,
+                                model.communicators()->world().rank()});
   std::string problem =
       valuesOutside(input.direct.defined() ? input.direct : input.host,
-                    *input.value, piece ? &*piece : nullptr);
+                    *input.value, rank ? &*rank : nullptr);
   return problem.empty() ? Status::success() : Status::usage(problem);
 }
 

@@ -87,19 +87,21 @@ struct Part {
   Extents begins, steps, shape, strides;
   const char *data = nullptr;
 
-  /// The elements of `range` that a rank has in `tensor`: its piece of the
-  /// value, whose padding may be anything.
-  Part(const Tensor &tensor, const SliceRange *range, const comm::Shard *piece);
+  /// The elements of `range`, or all, that are in `tensor`: of a rank its piece
+  /// of the value, whose padding may be anything.
+  Part(const Tensor &tensor, const artifact::Value &value,
+       const SliceRange *range, const comm::MeshRank *rank);
 };
 
-Part::Part(const Tensor &tensor, const SliceRange *range,
-           const comm::Shard *piece)
+Part::Part(const Tensor &tensor, const artifact::Value &value,
+           const SliceRange *range, const comm::MeshRank *rank)
     : begins(tensor.shape()), steps(tensor.shape()), shape(tensor.shape()),
       strides(tensor.strides()) {
   int64_t offset = 0;
   for (int d = 0; d < begins.size(); ++d) {
-    int64_t first = piece ? piece->begins[d] : 0;
-    int64_t end = first + (piece ? piece->held(d) : shape[d]);
+    comm::Held held = rank ? comm::heldBy(*rank, value, static_cast<size_t>(d))
+                           : comm::Held{0, shape[d]};
+    int64_t first = held.begin, end = first + held.count;
     int64_t step = range ? range->steps[d] : 1;
     int64_t at = range ? range->begins[d] : first;
     // The first index that the rank has.
@@ -161,14 +163,14 @@ std::string problemOf(const Part &part, DType type, const Range &range) {
 } // namespace
 
 std::string valuesOutside(const Tensor &tensor, const artifact::Value &value,
-                          const comm::Shard *piece) {
+                          const comm::MeshRank *rank) {
   std::string problem;
   if (value.high)
-    problem = problemOf(Part(tensor, nullptr, piece), tensor.dtype(),
+    problem = problemOf(Part(tensor, value, nullptr, rank), tensor.dtype(),
                         {value.low.value_or(0), *value.high, value.ignored});
   for (const SliceRange &range : value.ranges)
     if (problem.empty())
-      problem = problemOf(Part(tensor, &range, piece), tensor.dtype(),
+      problem = problemOf(Part(tensor, value, &range, rank), tensor.dtype(),
                           {range.low, range.high, range.ignored});
   return problem;
 }
@@ -182,12 +184,12 @@ void checkValues(const Invocation &call, const MatchedCall &matched,
         !hasValuesToCheck(*argument.value) || !matched.isDefined[a] ||
         !isHosts(*tensor, call.place))
       continue;
-    std::optional<comm::Shard> piece;
+    std::optional<comm::MeshRank> rank;
     if (!argument.value->sharding.empty() && call.core.communicators)
-      piece = comm::shardOf(call.core.manifest().mesh, *argument.value,
-                            call.core.communicators->world().rank());
+      rank.emplace(comm::MeshRank{call.core.manifest().mesh,
+                                  call.core.communicators->world().rank()});
     std::string problem =
-        valuesOutside(*tensor, *argument.value, piece ? &*piece : nullptr);
+        valuesOutside(*tensor, *argument.value, rank ? &*rank : nullptr);
     if (!problem.empty())
       problems.add(argumentName(call.plan, a) + ": " + problem);
   }

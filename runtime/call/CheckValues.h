@@ -10,9 +10,9 @@ namespace tandem::runtime {
 
 /// Returns what is wrong with the elements of a tensor of the host for the
 /// input `value`, as "expected integers from 0 to 6 but row 3 is 9", or an
-/// empty text. `piece`: what a rank has of the value, if it is not all.
+/// empty text. `rank`: whose piece of the value it is, if it is not all.
 std::string valuesOutside(const Tensor &tensor, const artifact::Value &value,
-                          const comm::Shard *piece = nullptr);
+                          const comm::MeshRank *rank = nullptr);
 
 } // namespace tandem::runtime
 

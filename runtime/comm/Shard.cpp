@@ -73,6 +73,14 @@ Shard shardOf(const Mesh &mesh, const artifact::Value &value, int64_t rank) {
   return shard;
 }
 
+Held heldBy(const MeshRank &rank, const artifact::Value &value, size_t d) {
+  int64_t size = value.shape[d], begin = 0;
+  if (d < value.sharding.size())
+    begin = size * placeIn(rank.mesh, value.sharding[d], rank.rank);
+  int64_t end = d < value.whole.size() ? value.whole[d] : begin + size;
+  return {begin, std::clamp<int64_t>(end - begin, 0, size)};
+}
+
 Places::Places(const Shard &shard) : shard(shard), index(shard.sizes.size()) {
   // Elements of the last dimension lie together.
   length = shard.sizes.empty() ? 1 : shard.sizes.back();

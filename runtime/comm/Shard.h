@@ -48,6 +48,18 @@ struct Shard {
 /// Returns what `rank` has of a value whose pieces have the shape that `value`
 /// says.
 Shard shardOf(const Mesh &mesh, const artifact::Value &value, int64_t rank);
+/// A rank of a mesh.
+struct MeshRank {
+  const Mesh &mesh;
+  int64_t rank;
+};
+/// Indices of a dimension, from `begin` on.
+struct Held {
+  int64_t begin, count;
+};
+/// Returns those that the rank's piece has in dimension `d` of a value and that
+/// are no padding. Allocates nothing.
+Held heldBy(const MeshRank &rank, const artifact::Value &value, size_t d);
 /// Returns all of a value of one process.
 Shard allOf(std::span<const int64_t> sizes);
 
