@@ -19,8 +19,8 @@
 // what cores leave out below the largest of 32 terms does not grow with k.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cuda/products/GemmTile.h"
 #include "passes/lower/cuda/products/MmaCode.h"
+#include "passes/lower/cuda/products/WarpTile.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -30,43 +30,29 @@ using namespace tandem;
 using namespace tandem::lower::cuda;
 
 namespace {
-class ByteTile : public GemmTile {
+class ByteTile final : public WarpTile {
 public:
   ByteTile(ThreadCode &code, const Gemm &gemm, const GemmSchedule &schedule);
-  Values multiply(Value aTiles, Value aAt, Value bTiles, Value bAt,
-                  ValueRange sums) override;
   void spill(ValueRange sums, Value tile, int64_t pitch) override;
   Values begin() override;
   Values end(ValueRange sums) override;
 
 private:
-  static constexpr int64_t step = 32; ///< k of an mma
-
-  /// A factor's registers, as MmaTile's: four, of 16 lines by 32 k. Of A they
-  /// are (lines, k), (lines + 8, k), (lines, k + 16), (lines + 8, k + 16); of
-  /// B the middle ones change places.
   Values fragments(const TileLayout &layout, bool isB, Value tiles, Value at,
-                   Value line, int64_t k);
+                   Value line, int64_t k) override;
   Values turned(const TileLayout &layout, bool isB, Value tiles, Value at,
                 Value line, int64_t k);
   /// Four matrices of 8 rows of 16 bytes, of which the lane names one.
   Values load(Value tiles, Value position, bool transpose);
-  Value multiplyAdd(ValueRange a, ValueRange b, Value sum);
+  Value multiplyAdd(ValueRange a, ValueRange b, Value sum) override;
 
   Value bits(int64_t value) {
     return code.number(code.b.getI32Type(), static_cast<double>(value));
-  }
-  Value warpRow() {
-    return code.mul(code.div(code.warp(), schedule.warpsN), schedule.warpM());
-  }
-  Value warpColumn() {
-    return code.mul(code.rem(code.warp(), schedule.warpsN), schedule.warpN());
   }
 
   bool isFloat;
   Type accumulator;      ///< f32 or i32
   std::string intrinsic; ///< of the mma
-  int64_t rows, columns; ///< 16 x 8 sums of a warp
 };
 } // namespace
 
@@ -80,20 +66,11 @@ static std::string nameOf(Type type) {
 
 ByteTile::ByteTile(ThreadCode &code, const Gemm &gemm,
                    const GemmSchedule &schedule)
-    : GemmTile(code, schedule), isFloat(isa<FloatType>(gemm.a->format)) {
-  auto layoutOf = [&](const GemmFactor &factor, int64_t lines) {
-    TileLayout layout{code.b.getI8Type(), lines, schedule.blockK,
-                      factor.alongK};
-    layout.pitch = factor.alongK ? schedule.blockK : lines;
-    layout.swizzled = true;
-    return layout;
-  };
-  a = layoutOf(*gemm.a, schedule.blockM);
-  b = layoutOf(*gemm.b, schedule.blockN);
-  rows = schedule.warpM() / 16;
-  columns = schedule.warpN() / 8;
-  sums = rows * columns;
-  sumType = VectorType::get({4}, gemm.type);
+    : WarpTile(code, schedule, 32, gemm.type),
+      isFloat(isa<FloatType>(gemm.a->format)) {
+  a = layoutOf(*gemm.a, code.b.getI8Type(), schedule.blockM);
+  b = layoutOf(*gemm.b, code.b.getI8Type(), schedule.blockN);
+  a.swizzled = b.swizzled = true;
   accumulator = isFloat ? Type(code.b.getF32Type()) : code.b.getI32Type();
   // NVVM's dialect has no f8 in its mma.
   std::string ofA = nameOf(gemm.a->format), ofB = nameOf(gemm.b->format);
@@ -215,26 +192,6 @@ Value ByteTile::multiplyAdd(ValueRange a, ValueRange b, Value sum) {
   Value made = vector::FromElementsOp::create(
       builder, loc, cast<VectorType>(sum.getType()), results);
   return isFloat ? Value(arith::AddFOp::create(builder, loc, sum, made)) : made;
-}
-
-GemmTile::Values ByteTile::multiply(Value aTiles, Value aAt, Value bTiles,
-                                    Value bAt, ValueRange before) {
-  Values result(before);
-  for (int64_t k = 0; k < schedule.blockK; k += step) {
-    SmallVector<Values> x, y;
-    for (int64_t i = 0; i < rows; ++i)
-      x.push_back(
-          fragments(a, false, aTiles, aAt, code.add(warpRow(), i * 16), k));
-    for (int64_t j = 0; j < columns / 2; ++j)
-      y.push_back(
-          fragments(b, true, bTiles, bAt, code.add(warpColumn(), j * 16), k));
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        Value &sum = result[i * columns + j];
-        sum = multiplyAdd(x[i], ValueRange(y[j / 2]).slice(j % 2 * 2, 2), sum);
-      }
-  }
-  return result;
 }
 
 void ByteTile::spill(ValueRange values, Value tile, int64_t pitch) {

@@ -10,8 +10,8 @@
 // of them are padded so that 8 lines and 4 k are in 32 banks.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/lower/cuda/products/GemmTile.h"
 #include "passes/lower/cuda/products/MmaCode.h"
+#include "passes/lower/cuda/products/WarpTile.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -21,52 +21,35 @@ using namespace tandem;
 using namespace tandem::lower::cuda;
 
 namespace {
-class MmaTile : public GemmTile {
+class MmaTile final : public WarpTile {
 public:
   MmaTile(ThreadCode &code, const Gemm &gemm, const GemmSchedule &schedule);
-  Values multiply(Value aTiles, Value aAt, Value bTiles, Value bAt,
-                  ValueRange sums) override;
   void spill(ValueRange sums, Value tile, int64_t pitch) override;
 
 private:
-  /// A factor's registers: four, of 16 lines by one step of k. Of A they are
-  /// (lines, k), (lines + 8, k), (lines, k + half), (lines + 8, k + half); of
-  /// B, whose mma has 8 columns, the middle ones change places.
   Values fragments(const TileLayout &layout, bool isB, Value tiles, Value at,
-                   Value line, int64_t k);
-  Value multiplyAdd(ValueRange a, ValueRange b, Value sum);
-  Value warpRow() {
-    return code.mul(code.div(code.warp(), schedule.warpsN), schedule.warpM());
-  }
-  Value warpColumn() {
-    return code.mul(code.rem(code.warp(), schedule.warpsN), schedule.warpN());
-  }
+                   Value line, int64_t k) override;
+  Value multiplyAdd(ValueRange a, ValueRange b, Value sum) override;
 
   Type element;
-  int64_t step;          ///< k of an mma
-  int64_t rows, columns; ///< 16 x 8 sums of a warp
 };
 } // namespace
 
 MmaTile::MmaTile(ThreadCode &code, const Gemm &gemm,
                  const GemmSchedule &schedule)
-    : GemmTile(code, schedule), element(gemm.element) {
+    : WarpTile(code, schedule, elementBytes(gemm.element) == 4 ? 8 : 16,
+               code.b.getF32Type()),
+      element(gemm.element) {
   bool isWord = elementBytes(element) == 4;
-  step = isWord ? 8 : 16;
-  auto layoutOf = [&](const GemmFactor &factor, int64_t lines) {
-    TileLayout layout{element, lines, schedule.blockK, factor.alongK};
-    layout.pitch = factor.alongK ? schedule.blockK : lines;
+  auto laidOut = [&](const GemmFactor &factor, int64_t lines) {
+    TileLayout layout = layoutOf(factor, element, lines);
     layout.swizzled = !isWord;
     if (isWord)
       layout.pitch += factor.alongK ? 4 : 8;
     return layout;
   };
-  a = layoutOf(*gemm.a, schedule.blockM);
-  b = layoutOf(*gemm.b, schedule.blockN);
-  rows = schedule.warpM() / 16;
-  columns = schedule.warpN() / 8;
-  sums = rows * columns;
-  sumType = VectorType::get({4}, code.b.getF32Type());
+  a = laidOut(*gemm.a, schedule.blockM);
+  b = laidOut(*gemm.b, schedule.blockN);
 }
 
 GemmTile::Values MmaTile::fragments(const TileLayout &layout, bool isB,
@@ -117,26 +100,6 @@ Value MmaTile::multiplyAdd(ValueRange a, ValueRange b, Value sum) {
     c.push_back(vector::ExtractOp::create(builder, loc, sum, i));
   return vector::FromElementsOp::create(builder, loc, sumType,
                                         mmaSync(code, element, a, b, c));
-}
-
-GemmTile::Values MmaTile::multiply(Value aTiles, Value aAt, Value bTiles,
-                                   Value bAt, ValueRange before) {
-  Values result(before);
-  for (int64_t k = 0; k < schedule.blockK; k += step) {
-    SmallVector<Values> x, y;
-    for (int64_t i = 0; i < rows; ++i)
-      x.push_back(
-          fragments(a, false, aTiles, aAt, code.add(warpRow(), i * 16), k));
-    for (int64_t j = 0; j < columns / 2; ++j)
-      y.push_back(
-          fragments(b, true, bTiles, bAt, code.add(warpColumn(), j * 16), k));
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        Value &sum = result[i * columns + j];
-        sum = multiplyAdd(x[i], ValueRange(y[j / 2]).slice(j % 2 * 2, 2), sum);
-      }
-  }
-  return result;
 }
 
 void MmaTile::spill(ValueRange values, Value tile, int64_t pitch) {
