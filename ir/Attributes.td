@@ -28,8 +28,9 @@ def RoleAttr : Tandem_Attr<"Role", "role"> {
 
     - input, param, state: `requires_grad`; `init` (param, state); `high` (integer
       input: values are in [0, high)); `low` (values are in [low, high):
-      those below 0 count from the end); `ignored` (one value beside them, which
-      means no class); `grad_type` (the gradient's elements);
+      those below 0 count from the end); `ranges` (the same of slices of it,
+      `ir/IndexRange.h`); `ignored` (one value beside them, which means no
+      class); `grad_type` (the gradient's elements);
       `alias` (what the caller's tensor shares storage with); `freed` (its
       storage is empty at the call); `metadata`, `storage` (what the handle
       shows afterwards, of its own or of another storage); `resize` (the
