@@ -310,15 +310,6 @@ const char *tdm_tensor_part_of(const tdm_tensor *tensor) {
   return tensor ? tensor->tensor.partOf() : nullptr;
 }
 
-tdm_status tdm_tensor_assign(tdm_tensor *tensor, const tdm_tensor *other) {
-  return call([&]() -> Status {
-    if (!tensor || !other)
-      return null("tensor");
-    *tensor = *other; // with its history
-    return Status::success();
-  });
-}
-
 void tdm_tensor_mark_written(tdm_tensor *tensor) {
   if (tensor)
     tensor->tensor.markWritten();

@@ -34,6 +34,10 @@ Result<graph::Edge> edgeOf(tdm_tensor &tensor);
 /// The same with the tensor.
 Result<graph::Value> valueOf(tdm_tensor &tensor);
 
+/// Makes the node of a leaf, before its handle is copied: else the copy would
+/// be another leaf.
+Status shareLeaf(const tdm_tensor &tensor);
+
 /// Makes a handle show a value, with its history.
 void show(tdm_tensor &handle, graph::Value value);
 /// Takes a value out of a handle.

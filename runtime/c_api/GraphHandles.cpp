@@ -66,6 +66,13 @@ Value take(tdm_tensor &handle) {
   return value;
 }
 
+Status shareLeaf(const tdm_tensor &tensor) {
+  if (tensor.isPlace || !tensor.tensor.defined() ||
+      !tensor.tensor.requiresGrad() || !tensor.tensor.isLeaf())
+    return Status::success();
+  return edgeOf(const_cast<tdm_tensor &>(tensor)).status();
+}
+
 Status checkHandles(const char *what, tdm_tensor *const *list, size_t count) {
   if (count && !list)
     return null(what);
@@ -99,6 +106,17 @@ tdm_status tdm_fail(tdm_status status, const char *message) {
   return status;
 }
 
+tdm_status tdm_tensor_assign(tdm_tensor *tensor, const tdm_tensor *other) {
+  return call([&]() -> Status {
+    if (!tensor || !other)
+      return null("tensor");
+    if (Status status = shareLeaf(*other); !status)
+      return status;
+    *tensor = *other; // with its history
+    return Status::success();
+  });
+}
+
 tdm_status tdm_tensor_grad(tdm_tensor *tensor, tdm_tensor *gradient) {
   return call([&]() -> Status {
     if (!tensor || !gradient)
@@ -126,6 +144,8 @@ tdm_status tdm_tensor_set_grad(tdm_tensor *tensor, const tdm_tensor *gradient) {
                            "requires grad, or tdm_tensor_retain_grad before");
     Value value;
     if (gradient && gradient->tensor.defined()) {
+      if (Status status = shareLeaf(*gradient); !status)
+        return status;
       value = Value(gradient->tensor, gradient->edge);
       const InputInfo &info = edge->node->inputs()[size_t(edge->input)];
       if (value.tensor.dtype() != info.dtype ||
