@@ -313,7 +313,9 @@ TDM_EXPORT tdm_status tdm_node_saved(const tdm_node *node, size_t index,
 /* Calls `forward` with grad mode off, keeps nothing of it but the inputs, and
  * calls it again in the backward. `forward` makes outputs of the inputs with
  * calls of this header; leaves that it uses beside them collect their gradients
- * in the backward. Not for tdm_graph_grad. `function` has no backward. */
+ * in the backward. What it gives then must have the type, shape and device that
+ * it had at first, and history where a gradient comes. Not for tdm_graph_grad.
+ * `function` has no backward. */
 TDM_EXPORT tdm_status tdm_graph_checkpoint(const tdm_function *function,
                                            tdm_tensor *const *inputs,
                                            size_t input_count,

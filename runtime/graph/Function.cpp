@@ -235,6 +235,46 @@ Status Function::swapSaved(std::vector<Value> &values) {
   return kept.swap(*this, values);
 }
 
+namespace {
+
+/// What an output of a checkpoint's first run was.
+struct FirstOutput {
+  artifact::DType dtype = artifact::DType::F32;
+  std::vector<int64_t> shape;
+  Device device;
+  /// It showed an input without history: no gradient comes of it.
+  bool isConstant = false;
+
+  FirstOutput(const Tensor &tensor, std::span<const Value> inputs)
+      : dtype(tensor.dtype()),
+        shape(tensor.shape().begin(), tensor.shape().end()),
+        device(tensor.device()),
+        isConstant(std::ranges::any_of(inputs, [&](const Value &input) {
+          return !input.edge && isSame(input.tensor, tensor);
+        })) {}
+
+  /// Compares with what the run in the backward made.
+  Status check(const Value &again, bool hasGradient) const {
+    const Tensor &tensor = again.tensor;
+    if (!tensor.defined() || tensor.dtype() != dtype ||
+        tensor.device() != device || !std::ranges::equal(tensor.shape(), shape))
+      return Status::usage(
+          "expected " + describe(dtype, shape) + " on '" +
+          runtime::toString(device) + "', as the first run gave, but got " +
+          (tensor.defined()
+               ? describe(tensor.dtype(), tensor.shape()) + " on '" +
+                     runtime::toString(tensor.device()) + "'"
+               : "an empty handle"));
+    if (!hasGradient || again.edge || isConstant)
+      return Status::success();
+    return Status::usage(
+        "expected history, since a gradient came, but got none: if it is a "
+        "constant, detach it (tdm_tensor_detach) after the call");
+  }
+};
+
+} // namespace
+
 Status checkpoint(std::string name,
                   std::function<Status(std::vector<Value> &inputs,
                                        std::vector<Value> &outputs)>
@@ -244,15 +284,23 @@ Status checkpoint(std::string name,
   FunctionSpec spec;
   spec.name = std::move(name);
   spec.isOnceDifferentiable = true;
-  spec.forward = [forward](Function &node, std::vector<Value> &given,
-                           std::vector<Value> &made) {
+  auto first = std::make_shared<std::vector<FirstOutput>>();
+  spec.forward = [forward, first](Function &node, std::vector<Value> &given,
+                                  std::vector<Value> &made) {
     for (const Value &one : given)
       if (Status status = node.save(one); !status)
         return status;
-    return forward(given, made);
+    std::vector<Value> inputs = given; // `forward` may replace them
+    if (Status status = forward(given, made); !status)
+      return status;
+    for (const Value &one : made)
+      if (one.defined()) // else an error: there is no backward
+        first->emplace_back(one.tensor, inputs);
+    return Status::success();
   };
-  spec.backward = [forward, outputCount](Function &node, Gradients &gradients,
-                                         Gradients &results) -> Status {
+  spec.backward = [forward, first, outputCount](Function &node,
+                                                Gradients &gradients,
+                                                Gradients &results) -> Status {
     if (isCapturing())
       return Status::usage("node " + describe(node) +
                            " is a checkpoint: leaves in it collect their "
@@ -279,6 +327,11 @@ Status checkpoint(std::string name,
     if (Status status = forward(again, made); !status)
       return status;
     std::vector<Root> roots;
+    for (size_t i = 0; i < made.size(); ++i)
+      if (Status status = (*first)[i].check(made[i], gradients[i].defined());
+          !status)
+        return std::move(status).in("output " + std::to_string(i) + " of '" +
+                                    node.name() + "', run again");
     for (size_t i = 0; i < made.size(); ++i)
       if (gradients[i].defined() && made[i].edge)
         roots.push_back({made[i].edge, gradients[i]});

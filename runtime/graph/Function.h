@@ -83,6 +83,7 @@ private:
 
 /// Calls `forward` with grad mode off, and again in the backward. It makes
 /// outputs of inputs; leaves that it uses beside them collect their gradients.
+/// An error if it makes outputs of other types, shapes or devices then.
 Status checkpoint(std::string name,
                   std::function<Status(std::vector<Value> &inputs,
                                        std::vector<Value> &outputs)>

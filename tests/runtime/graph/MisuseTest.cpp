@@ -40,3 +40,61 @@ TEST(GraphMisuse, AGradientThatIsSetSharesItsLeaf) {
   backward({sum(scale(gradientOf(x), 2))});
   EXPECT_EQ(gradient(g), (Floats{2, 2, 2}));
 }
+
+namespace {
+
+/// The message of a backward through a checkpoint whose piece gives what
+/// `again` makes of the square when it runs again.
+std::string rerun(const std::function<Tensor(Tensor)> &again) {
+  int calls = 0;
+  Tensor x = leaf({1, 2, 3});
+  Function piece{"piece",
+                 [&](Node &, const TensorList &in, TensorList &out) {
+                   Tensor square = mul(in[0], in[0]);
+                   out[0] = calls++ ? again(square) : square;
+                 },
+                 {}};
+  Tensor y = checkpoint(piece, {x})[0];
+  std::string message = messageOf([&] { backward({sum(mul(y, y))}); });
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(gradient(x), message.empty() ? (Floats{4, 32, 108}) : Floats());
+  return message;
+}
+
+} // namespace
+
+// What differed was summed, cast or left out.
+TEST(GraphMisuse, ACheckpointRunsAgainAsItRan) {
+  EXPECT_EQ(rerun([](Tensor same) { return same; }), "");
+  const std::string of = "output 0 of 'piece', run again: expected ";
+  for (const auto &[again, got] :
+       std::vector<std::pair<std::function<Tensor(Tensor)>, std::string>>{
+           {[](Tensor y) { return sum(y); }, "f32 []"},
+           {[](Tensor y) {
+              return expand(y, {2, 3});
+            },
+            "f32 [2, 3]"},
+           {[](Tensor y) { return cast(y, TDM_F64); }, "f64 [3]"}})
+    expectMessage(rerun(again),
+                  of + "f32 [3] on 'cpu', as the first run gave, but got " +
+                      got + " on 'cpu'");
+  expectMessage(rerun([](Tensor) { return Tensor(); }), "an empty handle");
+  expectMessage(rerun([](Tensor) {
+                  return numbers({1, 4, 9});
+                }),
+                of + "history, since a gradient came, but got none");
+}
+
+// An input without history that is passed on has none in the backward either.
+TEST(GraphMisuse, ACheckpointPassesConstantsOn) {
+  Tensor x = leaf({1, 2}), mask = numbers({0, 1});
+  Function piece{"piece",
+                 [](Node &, const TensorList &in, TensorList &out) {
+                   out[0] = mul(in[0], in[1]);
+                   out[1] = in[1];
+                 },
+                 {}};
+  TensorList made = checkpoint(piece, {x, mask}, 2);
+  backward({sum(mul(made[0], made[1]))});
+  EXPECT_EQ(gradient(x), (Floats{0, 1}));
+}
