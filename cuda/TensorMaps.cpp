@@ -9,7 +9,8 @@ using namespace driver;
 
 namespace {
 CUtensorMapDataType typeOf(const std::string &element) {
-  return element == "f16"    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+  return element == "i8"     ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+         : element == "f16"  ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
          : element == "bf16" ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
          : element == "tf32" ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                              : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;

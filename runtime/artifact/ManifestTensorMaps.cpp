@@ -26,9 +26,9 @@ public:
   void check(const TensorMap &map) {
     int64_t bytes = map.elementBytes();
     if (!bytes)
-      problems.add(at + "/element", "expected 'f16', 'bf16', 'f32' or 'tf32' "
-                                    "but got '" +
-                                        map.element + "'");
+      problems.add(at + "/element",
+                   "expected 'i8', 'f16', 'bf16', 'f32' or 'tf32' but got '" +
+                       map.element + "'");
     if (map.sizes.empty() || map.sizes.size() > mostDims)
       problems.add(at + "/sizes", "expected 1 to 5 dimensions but got " +
                                       std::to_string(map.sizes.size()));
@@ -58,6 +58,8 @@ private:
 } // namespace
 
 int64_t TensorMap::elementBytes() const {
+  if (element == "i8")
+    return 1;
   if (element == "f16" || element == "bf16")
     return 2;
   return element == "f32" || element == "tf32" ? 4 : 0;

@@ -244,7 +244,7 @@ const Row mapRows[] = {
     {"Many", [](Manifest &m) { m.kernels[0].tensorMaps.assign(17, map); },
      ": expected at most 16 tensor maps but got 17"},
     {"Element", [](Manifest &m) { first(m).element = "f8"; },
-     "/0/element: expected 'f16', 'bf16', 'f32' or 'tf32' but got 'f8'"},
+     "/0/element: expected 'i8', 'f16', 'bf16', 'f32' or 'tf32' but got 'f8'"},
     {"Buffer", [](Manifest &m) { first(m).buffer = -1; },
      "/0/buffer: expected 0 to 2147483648 but got -1"},
     {"Offset", [](Manifest &m) { first(m).offset = 8; },

@@ -46,7 +46,9 @@ static std::optional<MmaType> elementOf(StringRef &text) {
   const std::pair<StringRef, MmaType> types[] = {
       {".f16", MmaType::F16},   {".bf16", MmaType::BF16},
       {".tf32", MmaType::TF32}, {".f32", MmaType::F32},
-      {".e4m3", MmaType::E4M3}, {".e5m2", MmaType::E5M2}};
+      {".e4m3", MmaType::E4M3}, {".e5m2", MmaType::E5M2},
+      {".s8", MmaType::S8},     {".u8", MmaType::U8},
+      {".s32", MmaType::S32}};
   for (auto [name, type] : types)
     if (text.consume_front(name))
       return type;
@@ -54,8 +56,9 @@ static std::optional<MmaType> elementOf(StringRef &text) {
 }
 
 /// {.reg.pred p; setp.ne.b32 p, $s, 0;
-/// wgmma.mma_async.sync.aligned.m64nNkK.D.A.B {D}, A, B, p, scale-a, scale-b[,
-/// transpose-a, transpose-b];}, of A in registers without transpose-a
+/// wgmma.mma_async.sync.aligned.m64nNkK.D.A.B {D}, A, B, p[, scale-a, scale-b[,
+/// transpose-a, transpose-b]];}, of A in registers without transpose-a;
+/// integers have no scales
 bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
   unsigned results = call.getType()->isStructTy()
                          ? cast<StructType>(call.getType())->getNumElements()
@@ -87,9 +90,18 @@ bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
     immediates.push_back(number);
   }
   unsigned registers = *dType == MmaType::F16 ? n / 4 : n / 2;
+  bool isInteger = *dType == MmaType::S32;
+  auto isByte = [](MmaType type) {
+    return type == MmaType::S8 || type == MmaType::U8;
+  };
+  if (isInteger != isByte(*aType) || isInteger != isByte(*bType))
+    return false;
   if (text != ";}" || b.size() != 1 || (a.size() != 1 && a.size() != 4) ||
       d.size() != results || d.size() != registers || n % 8 || n > 256 ||
-      immediates.size() < 2 || immediates.size() > (a.size() == 4 ? 3u : 4u))
+      immediates.size() < (isInteger ? 0u : 2u) ||
+      immediates.size() > (isInteger       ? 0u
+                           : a.size() == 4 ? 3u
+                                           : 4u))
     return false;
   WgmmaCode code;
   code.n8 = n / 8;
@@ -103,9 +115,10 @@ bool KernelChunk::replaceWgmma(CallInst &call, StringRef text) {
       return false;
     values.push_back(constant->getSExtValue());
   }
-  code.flags = (a.size() == 4 ? WgmmaCode::kARegisters : 0) |
-               (values[0] == -1 ? WgmmaCode::kNegateA : 0) |
-               (values[1] == -1 ? WgmmaCode::kNegateB : 0);
+  code.flags = a.size() == 4 ? WgmmaCode::kARegisters : 0;
+  if (values.size() >= 2)
+    code.flags |= (values[0] == -1 ? WgmmaCode::kNegateA : 0) |
+                  (values[1] == -1 ? WgmmaCode::kNegateB : 0);
   if (values.size() == 3) // A in registers is not transposed
     code.flags |= values[2] ? WgmmaCode::kTransposeB : 0;
   if (values.size() == 4)

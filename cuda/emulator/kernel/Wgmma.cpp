@@ -11,6 +11,11 @@
 // Thread t of the group holds rows 16 (t / 32) + t % 32 / 4 (+ 8), columns
 // 8 i + 2 (t % 4) and the next, as mma.sync.
 //
+// Sums are in f32, in the order of k, or in s32. Of f8 values they are as
+// Hopper's cores are known to make them (DeepSeek-V3's report, 3.3.2): the 32
+// products and the sum are aligned to the largest of them, of which about 14
+// bits are kept.
+//
 //===----------------------------------------------------------------------===//
 #include "cuda/emulator/kernel/Functions.h"
 #include "cuda/emulator/kernel/SmallFloats.h"
@@ -31,9 +36,21 @@ struct WgmmaIn {
 };
 
 u32 bytesOf(MmaType type) {
-  return type == MmaType::TF32                            ? 4
-         : type == MmaType::E4M3 || type == MmaType::E5M2 ? 1
-                                                          : 2;
+  switch (type) {
+  case MmaType::TF32:
+    return 4;
+  case MmaType::E4M3:
+  case MmaType::E5M2:
+  case MmaType::S8:
+  case MmaType::U8:
+    return 1;
+  default:
+    return 2;
+  }
+}
+
+bool isFloat8(MmaType type) {
+  return type == MmaType::E4M3 || type == MmaType::E5M2;
 }
 
 float valueOf(const std::byte *bytes, MmaType type) {
@@ -48,6 +65,10 @@ float valueOf(const std::byte *bytes, MmaType type) {
     return fromE4M3(bits);
   case MmaType::E5M2:
     return fromE5M2(bits);
+  case MmaType::S8:
+    return static_cast<int8_t>(bits);
+  case MmaType::U8:
+    return static_cast<float>(bits);
   default:
     return std::bit_cast<float>(bits & 0xffffe000);
   }
@@ -122,6 +143,27 @@ void readMatrix(const SharedMatrix &matrix, MmaType type, bool rowsContiguous,
     }
 }
 
+/// `sum` and the products of k elements of x and y, whose neighbours are
+/// `pitch` apart, cut off 13 bits below the largest of them all.
+float addAligned(float sum, const float *x, const float *y, u32 k,
+                 size_t pitch) {
+  float largest = std::fabs(sum), plain = sum;
+  for (u32 p = 0; p < k; ++p) {
+    float product = x[p] * y[p * pitch];
+    plain += product;
+    largest = std::max(largest, std::fabs(product));
+  }
+  // Neither zeros nor what is infinite or NaN has a place to cut at.
+  if (!std::isfinite(plain) || largest < 0x1p-100f)
+    return plain;
+  const float unit = std::ldexp(1.0f, std::ilogb(largest) - 13),
+              inverse = 1 / unit;
+  auto units = static_cast<int32_t>(sum * inverse);
+  for (u32 p = 0; p < k; ++p)
+    units += static_cast<int32_t>(x[p] * y[p * pitch] * inverse);
+  return static_cast<float>(units) * unit;
+}
+
 u64 wide(const u32 *words) {
   u64 value = 0;
   std::memcpy(&value, words, 8);
@@ -156,7 +198,8 @@ void multiplyGroup(Lanes &lanes) {
   };
   const WgmmaCode code = in(0).code;
   const u32 n = code.n8 * 8, k = 32 / bytesOf(code.a);
-  const bool isHalf = code.d == MmaType::F16;
+  const bool isHalf = code.d == MmaType::F16,
+             isInteger = code.d == MmaType::S32;
   const u32 count = isHalf ? n / 4 : n / 2; // D's registers
   const bool hasRegisters = code.flags & WgmmaCode::kARegisters;
   const u32 aWords = hasRegisters ? 4 : 2;
@@ -208,13 +251,16 @@ void multiplyGroup(Lanes &lanes) {
               d[(t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2)) * n + i / 4 * 8 +
                 t % 4 * 2 + i % 2]);
   };
-  if (operands[0]) // scale-d
+  if (operands[0] && !isInteger) // scale-d
     forEach([&](u32 t, u32 i, float &sum) {
       const u32 *c = in(t).registers;
       sum = isHalf ? fromHalf(c[i / 2] >> (16 * (i % 2)))
                    : std::bit_cast<float>(c[i]);
     });
-  for (u32 row = 0; row < 64; ++row)
+  for (u32 row = 0; row < 64 && isFloat8(code.a); ++row)
+    for (u32 j = 0; j < n; ++j)
+      d[row * n + j] = addAligned(d[row * n + j], &a[row * k], &b[j], k, n);
+  for (u32 row = 0; row < 64 && !isFloat8(code.a); ++row)
     for (u32 p = 0; p < k; ++p) {
       const float x = a[row * k + p], *y = &b[p * n];
       float *sum = &d[row * n];
@@ -223,7 +269,10 @@ void multiplyGroup(Lanes &lanes) {
     }
   forEach([&](u32 t, u32 i, float sum) {
     u32 *out = static_cast<u32 *>(threads[t].out);
-    if (!isHalf)
+    if (isInteger) // 32 products have less than 24 bits, and are exact
+      out[i] = static_cast<u32>(static_cast<int32_t>(sum)) +
+               (operands[0] ? in(t).registers[i] : 0);
+    else if (!isHalf)
       out[i] = std::bit_cast<u32>(sum);
     else if (i % 2 == 0)
       out[i / 2] = toHalf(sum);

@@ -96,6 +96,14 @@ constexpr Candidate wgmmaTiles[] = {{128, 256, 64, 8, 1, 1.0},
                                     {128, 128, 64, 8, 1, 0.75}};
 constexpr Candidate tf32WgmmaTiles[] = {{128, 256, 32, 8, 1, 1.0},
                                         {128, 128, 32, 8, 1, 0.75}};
+// Of 8 bits a tile of k has the same bytes, and takes as long.
+constexpr Candidate integerWgmmaTiles[] = {{128, 256, 128, 8, 1, 1.0},
+                                           {128, 128, 128, 8, 1, 0.75}};
+// Of f8 values a thread has all sums twice: those of a tile of k, and all. For
+// each 256 products of a tile of 128 x 128 a warp adds 64 times, while the
+// other warpgroup multiplies; that these hide is assumed, but for a tenth.
+constexpr Candidate floatWgmmaTiles[] = {{128, 192, 128, 8, 1, 0.8},
+                                         {128, 128, 128, 8, 1, 0.68}};
 
 /// Tiles of one kind, and products in a nanosecond of a multiprocessor.
 struct Family {
@@ -196,6 +204,12 @@ static Family tilesOf(const Gemm &gemm, const CudaTarget &target,
   bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
   switch (kind) {
   case GemmSchedule::Wgmma:
+    if (gemm.isOfBytes)
+      return {kind,
+              isa<FloatType>(gemm.a->format)
+                  ? ArrayRef<Candidate>(floatWgmmaTiles)
+                  : integerWgmmaTiles,
+              6800};
     if (isHalf)
       return {kind, wgmmaTiles, 3400};
     return {kind, tf32WgmmaTiles, 1700};

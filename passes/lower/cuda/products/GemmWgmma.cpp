@@ -3,6 +3,12 @@
 // A factor whose neighbours are along k has a row of its tile for each line.
 // One whose neighbours are along the lines has chunks of 64 lines (of 2 bytes),
 // in each a row for each k; wgmma transposes it. A wgmma takes 32 bytes of k.
+// Of other elements than those of 2 bytes it transposes none.
+//
+// Cores of sm_90 add products of f8 values with 13 bits below the largest of
+// what they add, the sum among it (passes/target/ByteProducts.h). So those of
+// each tile, 128 k, begin at zeros, and f32 adds what they give to the sums.
+// The tensor cores are the other warpgroup's meanwhile.
 //
 // Which registers a wgmma reads and writes is known to be safe only after
 // wgmma.wait_group: the sums are not touched between the products, and the
@@ -35,18 +41,18 @@ Fit lower::cuda::fitOfWgmma(const Gemm &gemm, const CudaTarget &target) {
   if (!target.isExact || target.sm != 90)
     return Fit::impossible("expected a target of sm_90a but got sm_" +
                            Twine(target.sm));
-  if (gemm.isOfBytes)
-    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
-                           textOf(gemm.a->format));
-  bool isHalf = gemm.element.isF16() || gemm.element.isBF16();
-  if (!isHalf && !(gemm.isTf32 && gemm.element.isF32()))
-    return Fit::impossible("expected factors of f16, bf16 or tf32 but got " +
-                           textOf(gemm.element));
+  bool isHalf =
+      !gemm.isOfBytes && (gemm.element.isF16() || gemm.element.isBF16());
+  if (!isHalf && !gemm.isOfBytes && !(gemm.isTf32 && gemm.element.isF32()))
+    return Fit::impossible(
+        "expected factors of f16, bf16, tf32 or 8 bits but got " +
+        textOf(gemm.element));
   if (gemm.K == 0)
     return Fit::impossible("expected sums of some terms but got none");
   auto fits = [&](const GemmFactor &factor) {
-    // Words are not transposed.
-    return factor.tensor && factor.element == gemm.element &&
+    // Words and bytes are not transposed.
+    return factor.tensor &&
+           (gemm.isOfBytes || factor.element == gemm.element) &&
            (isHalf || factor.alongK);
   };
   for (const GemmFactor *factor : {gemm.a, gemm.b})
@@ -67,8 +73,10 @@ WgmmaProduct::WgmmaProduct(ThreadCode &code, const Gemm &gemm,
       a(describe(*gemm.a, schedule.blockM, 0)),
       b(describe(*gemm.b, schedule.blockN,
                  schedule.blockM * tileRowBytes * schedule.stages)) {
+  bool isOfIntegers = gemm.isOfBytes && !isa<FloatType>(gemm.a->format);
   SmallVector<Type> sums(static_cast<size_t>(schedule.blockN / 2),
-                         code.b.getF32Type());
+                         isOfIntegers ? Type(code.b.getI32Type())
+                                      : code.b.getF32Type());
   sumsType = LLVM::LLVMStructType::getLiteral(code.b.getContext(), sums);
 }
 
@@ -129,8 +137,9 @@ void WgmmaProduct::copyTile(const Factor &factor, Value line, Value k,
                             Value stage, Value full) {
   Value to = code.add(
       code.add(base, code.mul(warpgroup.word(stage), factor.bytes)), factor.at);
-  int64_t chunk = factor.alongK() ? factor.lines
-                                  : tileRowBytes / elementBytes(gemm.element);
+  int64_t chunk = factor.alongK()
+                      ? factor.lines
+                      : tileRowBytes / elementBytes(factor.factor->element);
   for (int64_t done = 0; done < factor.lines; done += chunk) {
     Values place;
     Value atLine = code.add(line, done);
@@ -175,15 +184,29 @@ Value WgmmaProduct::descriptor(const Factor &factor, Value stage, Value line) {
       at, factor.alongK() ? 16 : warpgroupRows * tileRowBytes);
 }
 
+/// What wgmma takes a factor's elements for.
+static NVVM::WGMMATypes typeOf(const GemmFactor &factor) {
+  Type type = factor.format ? factor.format : factor.element;
+  if (isa<Float8E4M3FNType>(type))
+    return NVVM::WGMMATypes::e4m3;
+  if (isa<Float8E5M2Type>(type))
+    return NVVM::WGMMATypes::e5m2;
+  if (type.isInteger(8))
+    return type.isUnsignedInteger() ? NVVM::WGMMATypes::u8
+                                    : NVVM::WGMMATypes::s8;
+  return type.isF16()    ? NVVM::WGMMATypes::f16
+         : type.isBF16() ? NVVM::WGMMATypes::bf16
+                         : NVVM::WGMMATypes::tf32;
+}
+
 Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
   OpBuilder &b = code.b;
   Location loc = code.loc;
-  int64_t bytes = elementBytes(gemm.element);
+  int64_t bytes = elementBytes(gemm.a->element);
   Value ofA = descriptor(a, stage, code.mul(group, warpgroupRows));
   Value ofB = descriptor(this->b, stage, Value());
-  NVVM::WGMMATypes type = gemm.element.isF16()    ? NVVM::WGMMATypes::f16
-                          : gemm.element.isBF16() ? NVVM::WGMMATypes::bf16
-                                                  : NVVM::WGMMATypes::tf32;
+  bool isInteger =
+      cast<LLVM::LLVMStructType>(sumsType).getBody().front().isInteger();
   auto shape = NVVM::MMAShapeAttr::get(
       b.getContext(), static_cast<int>(warpgroupRows),
       static_cast<int>(schedule.blockN), static_cast<int>(32 / bytes));
@@ -199,8 +222,9 @@ Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
     };
     sums = NVVM::WgmmaMmaAsyncOp::create(
         b, loc, sumsType, sums, atStep(ofA, a), atStep(ofB, this->b), shape,
-        type, type, NVVM::WGMMATypes::f32, scale, NVVM::WGMMAScaleIn::one,
-        NVVM::WGMMAScaleIn::one,
+        typeOf(*gemm.a), typeOf(*gemm.b),
+        isInteger ? NVVM::WGMMATypes::s32 : NVVM::WGMMATypes::f32, scale,
+        NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one,
         a.alongK() ? NVVM::MMALayout::row : NVVM::MMALayout::col,
         this->b.alongK() ? NVVM::MMALayout::col : NVVM::MMALayout::row,
         NVVM::MMAIntOverflowAttr());
@@ -210,12 +234,39 @@ Value WgmmaProduct::multiplyTile(Value stage, Value sums) {
   return sums;
 }
 
-Value WgmmaProduct::multiply(Value count) {
+WgmmaProduct::Values WgmmaProduct::multiplyApart(Value count) {
+  OpBuilder &b = code.b;
+  Values carried(static_cast<size_t>(schedule.blockN / 2),
+                 code.number(b.getF32Type(), 0));
+  size_t sums = carried.size();
+  carried.append({code.index(0), warpgroup.bits(0)});
+  carried = code.loop(
+      code.index(0), count, 1, carried, [&](Value, ValueRange before) {
+        Value stage = before[sums], parity = before[sums + 1];
+        warpgroup.wait(warpgroup.barrierAt(full, stage), parity);
+        // Behind the wait, through which the products pass, f32 adds them.
+        Values next = warpgroup.wait(
+            0, warpgroup.numbersOf(multiplyTile(stage, Value())));
+        code.when(code.equal(code.lane(), code.index(0)),
+                  [&] { warpgroup.arrive(warpgroup.barrierAt(empty, stage)); });
+        for (size_t i = 0; i < sums; ++i)
+          next[i] = arith::AddFOp::create(b, code.loc, before[i], next[i]);
+        auto [nextStage, turn] = after(stage, parity);
+        next.append({nextStage, turn});
+        return next;
+      });
+  carried.truncate(sums);
+  return carried;
+}
+
+WgmmaProduct::Values WgmmaProduct::multiply(Value count) {
   OpBuilder &b = code.b;
   Location loc = code.loc;
   NVVM::SetMaxRegisterOp::create(b, loc, multiplierRegisters,
                                  NVVM::SetMaxRegisterAction::increase);
   group = warpgroup.group();
+  if (gemm.isOfBytes && isa<FloatType>(gemm.a->format))
+    return multiplyApart(count);
   warpgroup.wait(warpgroup.barrierAt(full, code.index(0)), warpgroup.bits(0));
   Value first = multiplyTile(code.index(0), Value());
   auto [stage, parity] = after(code.index(0), warpgroup.bits(0));
@@ -237,7 +288,7 @@ Value WgmmaProduct::multiply(Value count) {
                   return Values{next, nextStage, turn};
                 });
   NVVM::WgmmaWaitGroupSyncOp::create(b, loc, 0);
-  return last[0];
+  return warpgroup.numbersOf(last[0]);
 }
 
 void WgmmaProduct::emit(Value memory, Value m, Value n, Value kFirst,
@@ -253,17 +304,11 @@ void WgmmaProduct::emit(Value memory, Value m, Value n, Value kFirst,
   code.when(
       code.less(code.thread(), code.index(schedule.threads())),
       [&] {
-        Value sums = multiply(count);
-        Values fours;
-        auto four = VectorType::get({4}, builder.getF32Type());
-        for (int64_t i = 0; i < schedule.blockN / 2; i += 4) {
-          Values elements;
-          for (int64_t j = 0; j < 4; ++j)
-            elements.push_back(
-                LLVM::ExtractValueOp::create(builder, loc, sums, i + j));
-          fours.push_back(
-              vector::FromElementsOp::create(builder, loc, four, elements));
-        }
+        Values sums = multiply(count), fours;
+        auto four = VectorType::get({4}, sums.front().getType());
+        for (size_t i = 0; i < sums.size(); i += 4)
+          fours.push_back(vector::FromElementsOp::create(
+              builder, loc, four, ArrayRef(sums).slice(i, 4)));
         code.forFirst(schedule.threads(), [&] { finish(fours); });
       },
       [&] { copy(m, n, kFirst, count); });

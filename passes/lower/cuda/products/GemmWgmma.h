@@ -60,7 +60,10 @@ private:
   void copy(Value m, Value n, Value kFirst, Value count);
   void copyTile(const Factor &factor, Value line, Value k, Value stage,
                 Value full);
-  Value multiply(Value count);
+  /// The sums as a thread holds them.
+  Values multiply(Value count);
+  /// The same of f8 values, whose products of each tile begin at zeros.
+  Values multiplyApart(Value count);
   /// Begins the products of a stage; without `sums` they are the first.
   Value multiplyTile(Value stage, Value sums);
   /// What wgmma is told of a factor's stage, from the line on.

@@ -1,5 +1,6 @@
 //===- WarpgroupTest.cpp - TMA, mbarriers and wgmma -----------------------===//
 #include "cuda/emulator/TensorMap.h"
+#include "cuda/emulator/kernel/SmallFloats.h"
 #include "tests/cuda/emulator/kernel/EmulatedKernels.h"
 
 #include <gtest/gtest.h>
@@ -268,6 +269,135 @@ TEST(EmulatedWarpgroup, FactorInRegisters) {
         mentions(status, "an asynchronous operation still reads these bytes"))
         << status.message();
   }
+}
+
+/// The text with every `what` replaced.
+std::string allReplaced(std::string text, const std::string &what,
+                        const std::string &with) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;
+       at += with.size())
+    text.replace(at, what.size(), with);
+  return text;
+}
+
+/// The same product of 128 k of 8 bits, which are along k.
+std::string byteText(const std::string &types) {
+  std::string text = allReplaced(productText(0), "m64n64k16.f32.f16.f16",
+                                 "m64n64k32." + types);
+  if (types[0] == 'f')
+    return allReplaced(text, ", $69,  $70", "");
+  text = allReplaced(text, ", $67,  $68, $69,  $70", "");
+  text = allReplaced(text, "float 0.0", "i32 0");
+  return allReplaced(allReplaced(text, "=f,", "=r,"), "float", "i32");
+}
+
+/// 64 rows of 128 bytes each, and 64 x 64 sums of 4 bytes.
+struct ByteTile {
+  TestMemory memory;
+  uint8_t *a = memory.buffer<uint8_t>(64 * 128),
+          *b = memory.buffer<uint8_t>(64 * 128);
+  uint32_t *d = memory.buffer<uint32_t>(4096);
+  TensorMap ma = map(a), mb = map(b);
+
+  static TensorMap map(const void *data) {
+    TensorMap map = Tile::map(data, 64);
+    map.elementBytes = 1;
+    map.sizes[0] = map.boxes[0] = 128;
+    return map;
+  }
+  template <typename Encode> void fill(Encode ofA, Encode ofB) {
+    for (int i = 0; i < 64; ++i)
+      for (int k = 0; k < 128; ++k) {
+        a[i * 128 + k] = static_cast<uint8_t>(ofA(element(i, k, 1)));
+        b[i * 128 + k] = static_cast<uint8_t>(ofB(element(k, i, 2)));
+      }
+  }
+  Status run(const emulator::Image &image, Order order) {
+    return launch(image, "tile", {1}, {128}, memory, order, ma, mb, d);
+  }
+};
+
+TEST(EmulatedWarpgroup, Bytes) {
+  using emulator::kernel::toE4M3, emulator::kernel::toE5M2;
+  using Encode = uint32_t (*)(float);
+  const Encode ofS8 = [](float x) {
+    return static_cast<uint32_t>(static_cast<int32_t>(30 * x));
+  };
+  const Encode ofU8 = [](float x) {
+    return static_cast<uint32_t>(30 * x + 125);
+  };
+  struct Case {
+    const char *types;
+    Encode ofA, ofB;
+    int scaleA, plusA, scaleB, plusB;
+  };
+  for (const Case &one : {Case{"f32.e4m3.e4m3", toE4M3, toE4M3, 1, 0, 1, 0},
+                          {"f32.e5m2.e4m3", toE5M2, toE4M3, 1, 0, 1, 0},
+                          {"f32.e4m3.e5m2", toE4M3, toE5M2, 1, 0, 1, 0},
+                          {"s32.s8.s8", ofS8, ofS8, 30, 0, 30, 0},
+                          {"s32.u8.s8", ofU8, ofS8, 30, 125, 30, 0},
+                          {"s32.u8.u8", ofU8, ofU8, 30, 125, 30, 125}}) {
+    SCOPED_TRACE(one.types);
+    std::string text = byteText(one.types);
+    auto image = imageOf(text);
+    ASSERT_TRUE(image) << image.status().message();
+    bool isFloat = one.types[0] == 'f';
+    for (Order order : kOrders) {
+      ByteTile tile;
+      tile.fill(one.ofA, one.ofB);
+      Status status = tile.run(*image, order);
+      ASSERT_TRUE(status) << status.message();
+      for (int i = 0; i < 64; ++i)
+        for (int j = 0; j < 64; ++j) {
+          int sum = 0;
+          for (int k = 0; k < 128; ++k)
+            sum += (one.scaleA * element(i, k, 1) + one.plusA) *
+                   (one.scaleB * element(k, j, 2) + one.plusB);
+          uint32_t bits = tile.d[i * 64 + j];
+          double got =
+              isFloat ? std::bit_cast<float>(bits) : static_cast<int32_t>(bits);
+          ASSERT_EQ(got, sum) << i << ", " << j;
+        }
+    }
+    // What is missing is found as of other types.
+    for (auto [removed, message] :
+         {std::pair{"call void @llvm.nvvm.wgmma.fence",
+                    "there is no wgmma.fence before it"},
+          {"  call void @llvm.nvvm.wgmma.wait_group",
+           "an asynchronous operation still reads these bytes"},
+          {"  %done = call",
+           "an asynchronous copy into these bytes was not waited for"}}) {
+      image = imageOf(without(text, removed));
+      ASSERT_TRUE(image) << image.status().message();
+      ByteTile tile;
+      tile.fill(one.ofA, one.ofB);
+      Status status = tile.run(*image, Order::Random);
+      EXPECT_TRUE(mentions(status, message)) << status.message();
+    }
+  }
+}
+
+/// Of f8 values what is added is cut off 13 bits below the largest of 32
+/// products and the sum.
+TEST(EmulatedWarpgroup, SumsOfFloat8AreShort) {
+  auto image = imageOf(byteText("f32.e4m3.e4m3"));
+  ASSERT_TRUE(image) << image.status().message();
+  ByteTile tile;
+  std::fill(tile.a, tile.a + 64 * 128, uint8_t(0x38)); // 1
+  std::fill(tile.b, tile.b + 64 * 128, uint8_t(0x38));
+  for (int i = 0; i < 64; ++i)
+    tile.a[i * 128] = tile.b[i * 128] = 0x78; // 256
+  Status status = tile.run(*image, Order::Random);
+  ASSERT_TRUE(status) << status.message();
+  EXPECT_EQ(std::bit_cast<float>(tile.d[0]), 65536);
+  // Ones are seen beside 128 * 64 = 2^13.
+  for (int i = 0; i < 64; ++i) {
+    tile.a[i * 128] = 0x70;
+    tile.b[i * 128] = 0x68;
+  }
+  status = tile.run(*image, Order::Random);
+  ASSERT_TRUE(status) << status.message();
+  EXPECT_EQ(std::bit_cast<float>(tile.d[0]), 8192 + 127);
 }
 
 TEST(EmulatedWarpgroup, MissingWaitsAreReported) {
