@@ -182,6 +182,14 @@ function(tandem_small)
     COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
+# tandem_objects(NAME SOURCES ... LINK ...): objects that several programs link.
+function(tandem_objects name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} OBJECT ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
+  tandem_reuse_pch(${name} ${arg_LINK})
+endfunction()
+
 # tandem_tool(NAME SOURCES ... LINK ...): a program in build/bin.
 function(tandem_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
