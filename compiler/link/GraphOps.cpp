@@ -63,6 +63,22 @@ static Expr expand(const Expr &x, ArrayRef<int64_t> shape) {
   return from.broadcastTo(shape, dims);
 }
 
+/// x * factor, as the run-time graph has it: the product of f64 with the factor
+/// itself, rounded once. Where the type has the factor, products of the type
+/// are the same; those of f32 may differ by the rounding of a factor that f32
+/// holds to 24 bits.
+static Expr scale(const Expr &x, double factor) {
+  Type element = x.type().getElementType();
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(element).getFloatSemantics();
+  llvm::APFloat held(factor);
+  bool losesInfo = false;
+  held.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  if (!losesInfo || (element.isF32() && held.isNormal()))
+    return x * factor;
+  return (x.cast(x.builder->getF64Type()) * factor).cast(element);
+}
+
 Expr link::buildOp(const GraphNode &one, ArrayRef<Expr> operands,
                    RankedTensorType result) {
   const Expr &x = operands[0];
@@ -71,7 +87,7 @@ Expr link::buildOp(const GraphNode &one, ArrayRef<Expr> operands,
   if (one.name == "mul")
     return x * operands[1];
   if (one.name == "scale")
-    return x * *one.factor;
+    return scale(x, *one.factor);
   if (one.name == "cast")
     return x.cast(result.getElementType());
   if (one.name == "reshape")

@@ -262,6 +262,64 @@ TEST(Link, N32_RandomCompositionsAreAsTheLinkedProgram) {
   }
 }
 
+// A factor was rounded to the type of the tensor, which made inf, NaN or 0 of
+// what the run-time graph, whose products are rounded once, had as a number.
+TEST(Link, FactorsThatTheTypeCannotHoldAreAsInTheRunTimeGraph) {
+  struct Row {
+    DType type;
+    std::vector<double> factors;
+  };
+  const Row rows[] = {
+      {DType::F16, {0.001, 131072}}, {DType::F16, {1e-9, 1e7, 1.0 / 3}},
+      {DType::BF16, {0.1, 1.0 / 3}}, {DType::BF16, {1e-20, 1e39}},
+      {DType::F32, {1e-20, 1e39}},   {DType::F32, {1e20, 1e-47, 1e27}},
+      {DType::F32, {1e300, 1e-300}}};
+  Random random(17);
+  Composition it;
+  it.add(pieceJson(random, "piece"), random);
+  for (const Row &row : rows) {
+    SCOPED_TRACE(std::string(spelling(row.type)) + " times " +
+                 std::to_string(row.factors[0]));
+    static_cast<Leaf &>(*it.params[0].edge.node).clear();
+    Value x = leafOf(randomTensor(random)), made = it.call(0, x, x)[0];
+    Value scaled = *ops::cast(made, row.type);
+    for (double factor : row.factors)
+      scaled = *ops::scale(scaled, factor);
+    Value wide = *ops::cast(scaled, DType::F64);
+    Value loss = *ops::sum(*ops::mul(wide, made));
+    auto linked = it.link(loss);
+    ASSERT_TRUE(linked.ok()) << linked.status().message();
+    EXPECT_TRUE(linked->left.empty());
+    ASSERT_EQ(linked->inputs.size(), 1u);
+    std::string input = linked->inputs[0].name;
+    runtime::Model one = compile(std::move(linked->module));
+    ASSERT_TRUE(one.set("piece.w", *it.models[0].get("w")).ok());
+    std::vector<NamedValue> inputs = {{input, leafOf(x.tensor.detach())}};
+    std::vector<NamedValue> params = {{"piece.w", leafOf(*one.get("piece.w"))}};
+    std::vector<std::string> outputs = {"loss"};
+    auto got = graph::call(one, inputs, params, outputs);
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    ASSERT_TRUE(backward(std::vector<Root>{{loss.edge, {}}}).ok());
+    ASSERT_TRUE(backward(std::vector<Root>{{(*got)[0].edge, {}}}).ok());
+    auto isAs = [](const Tensor &expected, const Tensor &given) {
+      double scale = 0; // of numbers that may be small or large
+      for (int64_t i = 0; i < expected.elements(); ++i)
+        scale = std::max(scale, std::fabs(expected.at(i)));
+      for (int64_t i = 0; i < expected.elements(); ++i) {
+        double a = expected.at(i), b = given.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b))
+          EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))
+              << "expected " << a << " but got " << b;
+        else
+          EXPECT_NEAR(a, b, scale * 2e-7); // f32's factors are rounded
+      }
+    };
+    isAs(loss.tensor, (*got)[0].tensor);
+    isAs(gradientOf(x), gradientOf(inputs[0].value));
+    isAs(gradientOf(it.params[0]), gradientOf(params[0].value));
+  }
+}
+
 // What cannot be taken in stays, with all that it is computed of, and says why.
 TEST(Link, N12_WhatStaysIsNamedAndTheRestIsOneNode) {
   Random random(7);
