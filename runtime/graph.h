@@ -75,7 +75,10 @@ TDM_EXPORT tdm_status tdm_graph_forward(
     size_t output_count);
 
 /* Ops. Each sets `result`, a handle. Operands of add and mul have one type,
- * shape and device. On a device, the ops but add wait for the host. */
+ * shape and device. On a device, the ops but add wait for the host. add, mul,
+ * scale and sum are of floats, and compute in f64 (add in the type itself):
+ * integers and bools are refused, since f64 has not all of them. Those have no
+ * gradient. */
 TDM_EXPORT tdm_status tdm_op_add(const tdm_tensor *x, const tdm_tensor *y,
                                  tdm_tensor *result);
 TDM_EXPORT tdm_status tdm_op_mul(const tdm_tensor *x, const tdm_tensor *y,
@@ -89,6 +92,10 @@ TDM_EXPORT tdm_status tdm_op_expand(const tdm_tensor *x, int rank,
 /* Of a dense tensor, a view. */
 TDM_EXPORT tdm_status tdm_op_reshape(const tdm_tensor *x, int rank,
                                      const int64_t *shape, tdm_tensor *result);
+/* The nearest element of the type. Of what the integers of a type do not reach,
+ * they have the smallest or the largest (-1 and 300 are 0 and 255 in u8), also
+ * of other integers; of NaN 0. A fraction is cut off. A bool is whether the
+ * element is not 0. To integers no gradient flows. */
 TDM_EXPORT tdm_status tdm_op_cast(const tdm_tensor *x, tdm_dtype dtype,
                                   tdm_tensor *result);
 

@@ -97,6 +97,16 @@ Result<Value> expectDefined(const char *op, const Value &x) {
   return x;
 }
 
+/// Ops that compute do so in f64, which has not all integers, and an integer
+/// has no gradient.
+Status expectFloats(const char *op, const Tensor &x) {
+  if (!artifact::isInteger(x.dtype()))
+    return Status::success();
+  return Status::usage(std::string("'") + op + "': expected floats but got " +
+                       describe(x.dtype(), x.shape()) +
+                       ", which 'cast' makes floats of");
+}
+
 /// Calls `fn(x, y)` for each element; in f64.
 template <typename Fn>
 Result<Tensor> elementwise(const Tensor &x, const Tensor &y, Fn fn) {
@@ -134,7 +144,7 @@ Status checkSame(const char *op, const Value &x, const Value &y) {
                          "' but got " +
                          describe(y.tensor.dtype(), y.tensor.shape()) +
                          " on '" + runtime::toString(y.tensor.device()) + "'");
-  return Status::success();
+  return expectFloats(op, x.tensor);
 }
 
 /// A view that repeats elements: stride 0 where `x` has none or one.
@@ -200,6 +210,8 @@ Result<Value> mul(const Value &x, const Value &y) {
 Result<Value> scale(const Value &x, double factor) {
   if (Result<Value> given = expectDefined("scale", x); !given)
     return given;
+  if (Status status = expectFloats("scale", x.tensor); !status)
+    return status;
   Result<Tensor> product = elementwise(
       x.tensor, x.tensor, [factor](double a, double) { return a * factor; });
   if (!product)
@@ -220,6 +232,8 @@ Result<Value> sum(const Value &x) {
 Result<Value> sumTo(const Value &x, std::span<const int64_t> shape) {
   if (Result<Value> given = expectDefined("sum", x); !given)
     return given;
+  if (Status status = expectFloats("sum", x.tensor); !status)
+    return status;
   if (!isExpandable(shape, x.tensor.shape()))
     return Status::usage("'sum': expected a shape that expands to " +
                          runtime::toString(x.tensor.shape()) + " but got " +

@@ -277,6 +277,43 @@ static void test_null(void) {
   tdm_tensor_free(t);
 }
 
+/* Integers went through f64: sums and products of large ones were others, and
+ * sums of narrow ones the largest of their type, with TDM_OK. */
+static void test_integers(void) {
+  static const tdm_dtype types[] = {TDM_BOOL, TDM_I8,  TDM_U8,
+                                    TDM_I16,  TDM_U16, TDM_I32,
+                                    TDM_U32,  TDM_I64, TDM_U64};
+  int64_t size = 2;
+  tdm_tensor *made;
+  CHECK(tdm_tensor_empty(&made) == TDM_OK);
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+    tdm_tensor *x;
+    CHECK(tdm_tensor_zeros(types[i], 1, &size, &x) == TDM_OK);
+    CHECK_FAILS(tdm_op_add(x, x, made), TDM_USAGE, "expected floats");
+    CHECK_FAILS(tdm_op_mul(x, x, made), TDM_USAGE, "expected floats");
+    CHECK_FAILS(tdm_op_scale(x, 1, made), TDM_USAGE,
+                "'scale': expected floats");
+    CHECK_FAILS(tdm_op_sum(x, made), TDM_USAGE, "'sum': expected floats");
+    /* What does not compute takes all. */
+    CHECK(tdm_op_reshape(x, 1, &size, made) == TDM_OK);
+    CHECK(tdm_op_expand(x, 1, &size, made) == TDM_OK);
+    CHECK(tdm_op_cast(x, TDM_F64, made) == TDM_OK);
+    CHECK(tdm_op_sum(made, made) == TDM_OK);
+    tdm_tensor_free(x);
+  }
+  /* The nearest element that a type has. */
+  const int64_t given[] = {-1, 300};
+  uint8_t bytes[2] = {1, 1};
+  tdm_tensor *x;
+  CHECK(tdm_tensor_zeros(TDM_I64, 1, &size, &x) == TDM_OK);
+  CHECK(tdm_tensor_write(x, given, sizeof given) == TDM_OK);
+  CHECK(tdm_op_cast(x, TDM_U8, made) == TDM_OK);
+  CHECK(tdm_tensor_read(made, bytes, sizeof bytes) == TDM_OK);
+  CHECK(bytes[0] == 0 && bytes[1] == 255);
+  tdm_tensor_free(x);
+  tdm_tensor_free(made);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: runtime-graph-c ARTIFACT FOLDER\n");
@@ -295,6 +332,7 @@ int main(int argc, char **argv) {
     test_function();
     test_cut_storage();
     test_pictures(argv[1], argv[2]);
+    test_integers();
     test_null();
   }
   tdm_model_free(model);
