@@ -36,6 +36,14 @@ expect 1 "cannot read 'none.pem': No such file" bench none.pem
 expect 1 'expected a regular file' bench /dev/zero
 expect 1 '' "$bin/tandem" sign "$model" --key=mine.pem # no artifact
 expect 2 'would replace' "$bin/tandem" sign m.tdm --key=mine.pem -o "mine.pub.pem"
+# By force, too, what is signed was replaced by its signature.
+cp m.tdm kept.tdm
+ln -s m.tdm link.tdm
+for to in m.tdm ./m.tdm link.tdm mine.pem; do
+  expect 2 "would replace '$to', which 'sign' reads" "$bin/tandem" sign m.tdm --key=mine.pem -o "$to" --force
+done
+expect 0 '' cmp m.tdm kept.tdm
+expect 0 'PRIVATE KEY' cat mine.pem
 
 # Any byte, of a file whose checksums need not fit: the signature is looked at first.
 cp m.tdm whole.tdm

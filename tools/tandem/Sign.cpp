@@ -7,6 +7,7 @@
 #include "tools/commands/Print.h"
 #include "tools/tandem/CompilerCommands.h"
 
+#include <filesystem>
 #include <sys/stat.h>
 
 using namespace tandem;
@@ -91,6 +92,11 @@ Status runSign(const SignOptions &options) {
   files.reads("X.tdm", options.artifact);
   files.reads("--key", options.key);
   files.writes({"-o", output, {io::FileKind::Signature}});
+  // Nor by force: there would be nothing left to sign, or to sign with.
+  for (const std::string &read : {options.artifact, options.key})
+    if (std::error_code error; std::filesystem::equivalent(output, read, error))
+      return Status::usage("the signature would replace " +
+                           io::inQuotes(output) + ", which 'sign' reads");
   if (Status status = files.check(options.force); !status)
     return status;
   auto signer = runtime::openSigner();
