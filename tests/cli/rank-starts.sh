@@ -34,4 +34,7 @@ each 1 "error: rank 1: .*'gone.tdm'" \
 each 1 "error: rank 0: .*'gone.npy'" \
   "$run" train two.tdm --data x=@gone.npy --data labels=@gone.npy --steps=2 \
   ::: "$run" "${train[@]}"
+# Ranks of other commands said the bytes that they compare.
+each 2 "the ranks do not agree: of the command rank 0 has 'train', and rank 1 has 'predict'" \
+  "$run" "${train[@]}" ::: "$run" predict two.tdm --data x=@"$digits/data/train_images.npy" --output logits=@o.npy --timeout=3
 finish

@@ -7,6 +7,7 @@
 #include "runtime/comm/Texts.h"
 #include "runtime/device/Processors.h"
 #include "runtime/io/TensorFiles.h"
+#include "tools/commands/CommandName.h"
 #include "tools/commands/Inputs.h"
 #include "tools/commands/Interrupt.h"
 #include "tools/commands/Print.h"
@@ -33,6 +34,7 @@ namespace {
 /// This process as a rank; there is one command in a process.
 struct Own {
   std::shared_ptr<comm::Communicator> world;
+  std::string command;
   std::FILE *log = nullptr;
   bool isTogether = false; ///< all ranks end here, for the same reason
 };
@@ -241,6 +243,8 @@ connectRanks(const comm::Mesh &mesh, bool hasSpare, const RankOptions &options,
   return own().world;
 }
 
+void beginCommand(std::string_view name) { own().command = name; }
+
 bool isFirstRank() { return !own().world || own().world->rank() == 0; }
 
 int64_t rankCount() { return own().world ? own().world->ranks() : 1; }
@@ -250,8 +254,10 @@ Status agree(const Facts &facts) {
   if (!world)
     return Status::success();
   // One text a rank: name, value, name, ... each ended by a zero.
+  Facts given{{"the command", own().command}};
+  given.insert(given.end(), facts.begin(), facts.end());
   std::string text;
-  for (const auto &[name, value] : facts)
+  for (const auto &[name, value] : given)
     text.append(name).append(1, '\0').append(value).append(1, '\0');
   auto all = comm::textsOfAll(world, text);
   if (!all)

@@ -7,6 +7,7 @@
 #include "runtime/artifact/NearestName.h"
 #include "runtime/artifact/Text.h"
 #include "runtime/io/Array.h"
+#include "tools/commands/CommandName.h"
 #include "tools/commands/Commands.h"
 #include "tools/commands/Help.h"
 #include "tools/commands/OutOfMemory.h"
@@ -43,8 +44,10 @@ Status dispatch(const Tool &tool, Words words) {
   if (name == "--version" || name == "-V")
     name = "version";
   const Command *command = tool.find(name);
-  return command ? command->run(tool, words.subspan(1))
-                 : unknownCommand(tool, name);
+  if (!command)
+    return unknownCommand(tool, name);
+  beginCommand(command->name);
+  return command->run(tool, words.subspan(1));
 }
 
 struct VersionOptions {
