@@ -7,6 +7,7 @@
 #include "cuda/Register.h"
 
 #include "cuda/CudaDevice.h"
+#include "runtime/comm/Plugin.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,11 +25,9 @@ std::string driverOf(bool isEmulated) {
     return set;
   const std::string name = "libtandem-cuda-emulator.so";
   std::error_code error;
-  std::filesystem::path self =
-      std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error)
+  if (std::filesystem::path own = comm::ownFolder(); !own.empty())
     for (const char *folder : {".", "../lib"})
-      if (std::filesystem::path path = self.parent_path() / folder / name;
+      if (std::filesystem::path path = own / folder / name;
           std::filesystem::exists(path, error))
         return path.lexically_normal().string();
   return name;

@@ -15,8 +15,8 @@ struct LibraryFiles;
 
 /// Registers the devices "cuda", which need the driver's library
 /// (libcuda.so.1), and "cuda-emu", which need libtandem-cuda-emulator.so: where
-/// the environment's TANDEM_CUDA_EMULATOR says, else beside this program or in
-/// ../lib from there, else where the dynamic linker finds it.
+/// the environment's TANDEM_CUDA_EMULATOR says, else beside this library or
+/// program or in ../lib from there, else where the dynamic linker finds it.
 void registerDevices();
 
 /// The driver's library, or that of the emulator, as they are found above; and

@@ -9,15 +9,13 @@
 
 namespace tandem::comm {
 
-namespace {
-
-/// The folder of the library, or program, that this code is in, from the root
-/// and with '/'; empty where it is not known. The dynamic linker knows a
-/// program by the word that it was called with, and a library by that of
-/// dlopen: neither says a folder, or one that the current folder has nothing to
-/// do with any more. The kernel knows which file is mapped where.
+// The dynamic linker knows a program by the word that it was called with, and a
+// library by that of dlopen: neither says a folder, or one that the current
+// folder has nothing to do with any more. The kernel knows which file is mapped
+// where.
 std::string ownFolder() {
-  auto here = reinterpret_cast<uintptr_t>(&ownFolder);
+  static const char within = 0; // of no other library, as a function may be
+  auto here = reinterpret_cast<uintptr_t>(&within);
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     unsigned long begin = 0, end = 0;
@@ -31,8 +29,6 @@ std::string ownFolder() {
   }
   return "";
 }
-
-} // namespace
 
 Result<void *> openPlugin(const std::string &what, const std::string &name,
                           const char *symbol) {

@@ -8,6 +8,10 @@
 
 namespace tandem::comm {
 
+/// The folder of the library, or program, that this code is in, from the root
+/// and with '/' at the end; empty where it is not known.
+std::string ownFolder();
+
 /// Opens the library `name` and returns its function `symbol`. "mpi" is
 /// libtandem-mpi.so beside this library or program, in the folder lib beside
 /// the program's, or where the system looks; a name with '/' is a path. It

@@ -16,4 +16,17 @@ printf '%s\n' "$out"
 readelf -d "$bin/embed" | grep NEEDED | grep -E 'LLVM|MLIR' &&
   fail 'embed needs the compiler'
 expect 1 'cannot read' "$bin/embed" mlp.tdm nowhere labels
+# Another program's library finds the emulator beside itself, not beside the program.
+if [ -e "$bin/../lib/libtandem-cuda-emulator.so" ] && command -v python3 >/dev/null; then
+  cat >emulated.py <<'PYTHON'
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.tdm_last_error.restype = ctypes.c_char_p
+size, made = (ctypes.c_int64 * 1)(2), ctypes.c_void_p()
+status = library.tdm_tensor_zeros_on(b"cuda-emu", 1, 1, size, ctypes.byref(made))
+print(status, library.tdm_last_error())
+sys.exit(status)
+PYTHON
+  expect 0 '' env -u TANDEM_CUDA_EMULATOR python3 emulated.py "$bin/../lib/libtandem.so.1"
+fi
 finish
