@@ -44,6 +44,19 @@ Status checkParam(const runtime::Model &model, const NamedValue &param) {
                        "shows other memory");
 }
 
+/// The gradient of a param goes to one leaf.
+Status checkOnce(std::span<const NamedValue> params) {
+  std::vector<std::string_view> names;
+  for (const NamedValue &param : params)
+    names.push_back(param.name);
+  std::ranges::sort(names);
+  auto twice = std::ranges::adjacent_find(names);
+  return twice == names.end()
+             ? Status::success()
+             : Status::usage("param '" + std::string(*twice) +
+                             "': expected it once but got it twice");
+}
+
 Status forward(tdm_model &model, const tdm_argument *inputs, size_t inputCount,
                const tdm_argument *params, size_t paramCount,
                const tdm_argument *outputs, size_t outputCount) {
@@ -56,6 +69,8 @@ Status forward(tdm_model &model, const tdm_argument *inputs, size_t inputCount,
   for (const NamedValue &param : *leaves)
     if (Status status = checkParam(model.model, param); !status)
       return status;
+  if (Status status = checkOnce(*leaves); !status)
+    return status;
   if (outputCount && !outputs)
     return null("output");
   std::vector<std::string> names;

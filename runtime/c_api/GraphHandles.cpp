@@ -153,7 +153,9 @@ tdm_status tdm_tensor_set_grad(tdm_tensor *tensor, const tdm_tensor *gradient) {
           !std::ranges::equal(value.tensor.shape(), info.shape))
         return Status::usage(
             "expected a gradient " + describe(info.dtype, info.shape) +
-            " but got " + describe(value.tensor.dtype(), value.tensor.shape()));
+            " on '" + runtime::toString(info.device) + "' but got " +
+            describe(value.tensor.dtype(), value.tensor.shape()) + " on '" +
+            runtime::toString(value.tensor.device()) + "'");
     }
     if (isLeaf)
       static_cast<Leaf &>(*edge->node).setValue(std::move(value));

@@ -55,10 +55,15 @@ Status Function::save(Value value) {
 }
 
 Status Function::declareNotDifferentiable(size_t output) {
-  Status status = checkInForward();
-  if (status)
-    notDifferentiable.push_back(output);
-  return status;
+  if (Status status = checkInForward(); !status)
+    return status;
+  if (output >= outputCount)
+    return Status::usage("node " + describe(*this) +
+                         ": expected an output of the forward below " +
+                         std::to_string(outputCount) + " but got " +
+                         std::to_string(output));
+  notDifferentiable.push_back(output);
+  return Status::success();
 }
 
 Status Function::declareWrite(size_t input) {
@@ -87,6 +92,7 @@ Status Function::apply(FunctionSpec spec, std::vector<Value> &inputs,
     return status;
   std::vector<Value> seen = inputs; // a forward may take them apart
   node->given = &inputs;
+  node->outputCount = outputs.size();
   node->checksLeaves = hasHistory;
   {
     GradModeScope off(false);

@@ -77,6 +77,7 @@ private:
   SavedValues kept;
   std::vector<Value> pending;                ///< in a forward: to be saved
   const std::vector<Value> *given = nullptr; ///< in a forward: the inputs
+  size_t outputCount = 0;                    ///< in a forward
   bool checksLeaves = false; ///< in a forward: they may not be written
   std::vector<size_t> written, notDifferentiable;
 };

@@ -124,6 +124,11 @@ static void test_model(tdm_model *model) {
               "param 'w'");
   tdm_tensor_free(copy);
 
+  /* A param has one leaf. */
+  tdm_argument twice[] = {{"w", w}, {"w", w}};
+  CHECK_FAILS(tdm_graph_forward(model, in, 2, twice, 2, out, 1), TDM_USAGE,
+              "param 'w': expected it once but got it twice");
+
   /* G01: with grad mode off, the same outputs and no history. */
   float before = first(loss);
   CHECK(tdm_set_grad_mode(0) == 1 && tdm_grad_mode() == 0);
