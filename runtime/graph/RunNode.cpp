@@ -107,7 +107,46 @@ Status checkReplaced(const char *hook, const Node &node, size_t input,
       .in(std::string(hook) + " of node " + describe(node));
 }
 
+void noteBefore(std::vector<Noted> &noted, const Value &gradient) {
+  if (gradient.defined())
+    noted.push_back({gradient.tensor.storage(), gradient.tensor.version()});
+}
+
+/// A hook may replace the gradients that it was given, but not write them.
+Status checkUnwritten(std::vector<Noted> &noted, const char *hook,
+                      const Node &node) {
+  bool isWritten = std::ranges::any_of(noted, [](const Noted &one) {
+    return one.storage->version() != one.version;
+  });
+  noted.clear();
+  if (!isWritten)
+    return Status::success();
+  return Status::usage(std::string(hook) + " of node " + describe(node) +
+                       " wrote the gradient that it was given: expected "
+                       "another in its place");
+}
+
 } // namespace
+
+/// Hooks see a copy of what the caller gave: they could write it.
+Status Task::keepFromHooks(Gradients &gradients) const {
+  for (Value &gradient : gradients) {
+    const Tensor &tensor = gradient.tensor;
+    if (!tensor.defined() || std::ranges::none_of(roots, [&](const Root &root) {
+          return root.gradient.defined() &&
+                 root.gradient.tensor.storage() == tensor.storage();
+        }))
+      continue;
+    Result<Tensor> copy =
+        emptyGradient(tensor.dtype(), tensor.shape(), tensor.device());
+    if (!copy)
+      return std::move(copy).status();
+    if (Status status = copy->copyFrom(tensor); !status)
+      return status;
+    gradient.tensor = std::move(*copy);
+  }
+  return Status::success();
+}
 
 Status conform(const Node &node, int input, Value &gradient) {
   const InputInfo &info = node.inputs()[size_t(input)];
@@ -132,13 +171,20 @@ Status conform(const Node &node, int input, Value &gradient) {
 }
 
 Status Task::callHooks(Lane &lane, Node &node, NodeHooks *hooks) {
+  if (!hooks->tensor.empty() || !hooks->pre.empty())
+    if (Status status = keepFromHooks(lane.inputs); !status)
+      return status;
   Status status =
       hooks->tensor.forEach([&](NodeHooks::TensorHook &hook, int input) {
         if (size_t(input) >= lane.inputs.size()) // that was cleared
           return Status::success();
         Value &gradient = lane.inputs[size_t(input)];
+        noteBefore(lane.noted, gradient);
         if (Status called = hook(gradient); !called)
           return called;
+        if (Status checked = checkUnwritten(lane.noted, "tensor hook", node);
+            !checked)
+          return checked;
         return checkReplaced("tensor hook", node, size_t(input), gradient);
       });
   size_t inputs = std::min(lane.inputs.size(), hooks->retained.size());
@@ -213,8 +259,13 @@ Status Task::callNode(Lane &lane, Node &node, NodeHooks *hooks) {
   if (hooks) {
     size_t count = inputs.size();
     Status status = hooks->pre.forEach([&](NodeHooks::PreHook &hook, int) {
+      for (const Value &input : inputs)
+        noteBefore(lane.noted, input);
       if (Status called = hook(inputs); !called)
         return called;
+      if (Status checked = checkUnwritten(lane.noted, "pre-hook", node);
+          !checked)
+        return checked;
       if (inputs.size() != count)
         return Status::usage("pre-hook of node '" + node.name() +
                              "': expected " + std::to_string(count) +
@@ -263,9 +314,19 @@ Status Task::callNode(Lane &lane, Node &node, NodeHooks *hooks) {
   }
   size_t count = outputs.size();
   lane.seen.resize(node.inputs().size()); // of a first hook: undefined
+  if (!hooks->post.empty())
+    for (Gradients *shown : {&outputs, &lane.seen})
+      if (Status status = keepFromHooks(*shown); !status)
+        return status;
   return hooks->post.forEach([&](NodeHooks::PostHook &hook, int) {
+    for (const Gradients *shown : {&outputs, &lane.seen})
+      for (const Value &gradient : *shown)
+        noteBefore(lane.noted, gradient);
     if (Status called = hook(outputs, lane.seen); !called)
       return called;
+    if (Status checked = checkUnwritten(lane.noted, "post-hook", node);
+        !checked)
+      return checked;
     if (outputs.size() != count)
       return Status::usage("post-hook of node '" + node.name() +
                            "': expected " + std::to_string(count) +

@@ -32,6 +32,7 @@ void Lane::clear() {
   inputs.clear();
   outputs.clear();
   seen.clear();
+  noted.clear();
   rests.clear();
   current = -1;
   ran = 0;
@@ -401,8 +402,9 @@ bool Task::isWanted(const Lane &lane, const Node &node, size_t edge) const {
                         memory.states[size_t(child)].isCaptured);
 }
 
-Status Task::run(std::span<const Root> roots, std::span<const Edge> inputs,
+Status Task::run(std::span<const Root> from, std::span<const Edge> inputs,
                  Gradients *given) {
+  roots = from;
   if (roots.empty() && !arrivals)
     return Status::usage("expected at least one root of the backward");
   for (size_t i = 0; i < roots.size(); ++i)

@@ -62,12 +62,19 @@ struct Ready {
   }
 };
 
+/// A gradient that a hook is given, as it was before.
+struct Noted {
+  std::shared_ptr<runtime::Storage> storage;
+  uint64_t version;
+};
+
 /// What one thread runs of a task.
 struct Lane {
   Task *task = nullptr;
   std::vector<Ready> ready; ///< a heap
   Sums sums;
   Gradients inputs, outputs, seen;
+  std::vector<Noted> noted; ///< while a hook runs
   std::vector<DeviceStream> rests;
   int current = -1; ///< the state of the node that runs
   size_t ran = 0;
@@ -182,6 +189,7 @@ private:
   void count(int state);
   Status runNode(Lane &lane, int index);
   Status callHooks(Lane &lane, Node &node, NodeHooks *hooks);
+  Status keepFromHooks(Gradients &gradients) const;
   Status capture(Lane &lane, Node &node);
   Status callNode(Lane &lane, Node &node, NodeHooks *hooks);
   Status checkOutputs(Lane &lane, Node &node);
@@ -213,7 +221,8 @@ private:
   RunMode mode;
   Arrivals *arrivals;
   TaskMemory &memory;
-  bool isInner; ///< a node of another task asks for it
+  bool isInner;                ///< a node of another task asks for it
+  std::span<const Root> roots; ///< the caller's
   std::span<const Edge> wanted;
   Gradients *results = nullptr;
   size_t visited = 0;

@@ -98,3 +98,84 @@ TEST(GraphMisuse, ACheckpointPassesConstantsOn) {
   backward({sum(mul(made[0], made[1]))});
   EXPECT_EQ(gradient(x), (Floats{0, 1}));
 }
+
+namespace {
+
+void overwrite(Tensor &gradient) {
+  Floats nines(static_cast<size_t>(tdm_tensor_elements(gradient.get())), 9);
+  check(tdm_tensor_write(gradient.get(), nines.data(),
+                         nines.size() * sizeof(float)));
+}
+
+/// A backward from a + b, where `add` adds a hook that writes what it is given.
+void expectRefused(
+    const std::function<void(const Tensor &b, const Tensor &y)> &add,
+    const std::string &message) {
+  Tensor a = leaf({1, 1, 1}), b = leaf({1, 1, 1}), given = numbers({1, 2, 3});
+  Tensor y = tdm::add(a, b);
+  add(b, y);
+  for (int i = 0; i < 2; ++i) {
+    expectMessage(messageOf([&] { backward({y}, {given}, TDM_RETAIN_GRAPH); }),
+                  message);
+    EXPECT_EQ(valuesOf(given), (Floats{1, 2, 3})) << message;
+    Floats other = gradient(a); // which of the two runs first is not said
+    for (size_t j = 0; j < other.size(); ++j)
+      EXPECT_EQ(other[j], float(j + 1) * (other[0])) << message;
+  }
+}
+
+} // namespace
+
+// The caller's own gradient was written, and other leaves got what was written.
+TEST(GraphMisuse, HooksThatWriteTheirGradientAreRefused) {
+  expectRefused([](const Tensor &b, const Tensor &) { addHook(b, overwrite); },
+                "tensor hook of node 'leaf'");
+  expectRefused([](const Tensor &, const Tensor &y) { addHook(y, overwrite); },
+                "tensor hook of node 'add'");
+  expectRefused(
+      [](const Tensor &b, const Tensor &) {
+        Node::of(b).addPreHook(
+            [](TensorList &gradients) { overwrite(gradients[0]); });
+      },
+      "pre-hook of node 'leaf'");
+  expectRefused(
+      [](const Tensor &, const Tensor &y) {
+        Node::of(y).addPostHook([](TensorList &outputs, const TensorList &) {
+          overwrite(outputs[0]);
+        });
+      },
+      "post-hook of node 'add'");
+  expectRefused(
+      [](const Tensor &, const Tensor &y) {
+        Node::of(y).addPostHook([](TensorList &, const TensorList &inputs) {
+          Tensor input = inputs[0];
+          overwrite(input);
+        });
+      },
+      "post-hook of node 'add'");
+  // Also where it is the engine's, and nobody else uses it.
+  Tensor x = leaf({1, 2, 3});
+  addHook(x, overwrite);
+  expectMessage(messageOf([&] { backward({sum(scale(x, 2))}); }),
+                "wrote the gradient that it was given");
+  EXPECT_FALSE(gradientOf(x).defined());
+}
+
+TEST(GraphMisuse, OutputsThatAreNotThereCannotBeDeclared) {
+  Function function{"one",
+                    [](Node &node, const TensorList &in, TensorList &out) {
+                      out[0] = scale(in[0], 1);
+                      node.notDifferentiable(99);
+                    },
+                    passOn};
+  expectMessage(messageOf([&] { call(function, {leaf(1)}); }),
+                "expected an output of the forward below 1 but got 99");
+}
+
+TEST(GraphMisuse, AGradientThatIsSetNamesItsDevice) {
+  expectMessage(
+      messageOf([] {
+        check(tdm_tensor_set_grad(leaf({1, 2}).get(), numbers({1}).get()));
+      }),
+      "expected a gradient f32 [2] on 'cpu' but got f32 [1] on 'cpu'");
+}
