@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/graph/CallNode.h"
 #include "runtime/graph/Engine.h"
+#include "runtime/graph/Hooks.h"
 #include "runtime/graph/Leaf.h"
 #include "tests/runtime/CountAllocations.h"
 #include "tests/runtime/FakeDevice.h"
@@ -88,6 +89,35 @@ TEST(GraphAllocation, ARepeatedBackwardAllocatesNothing) {
     EXPECT_EQ(allocationsOf(top, one), 0);
   // 10 from the fan to the leaf, 10 through the chain, 2 of the nested one.
   EXPECT_EQ(static_cast<Leaf &>(*w.edge.node).gradient().at(0), 5 * 22);
+}
+
+// Hooks see a copy of the caller's gradient, and are looked after.
+TEST(GraphAllocation, NorDoesOneWithHooks) {
+  Tensor one = ones();
+  Value w = *Leaf::make("w", one);
+  Edge top = graphOver(w.edge, one);
+  int calls = 0;
+  for (const Edge &edge : {top, w.edge}) {
+    addTensorHook(edge, [&](Value &) {
+      ++calls;
+      return Status::success();
+    });
+    addPreHook(*edge.node, [&](Gradients &) {
+      ++calls;
+      return Status::success();
+    });
+    addPostHook(*edge.node, [&](Gradients &, const Gradients &) {
+      ++calls;
+      return Status::success();
+    });
+  }
+  for (int i = 0; i < 4; ++i) {
+    int64_t made = allocationsOf(top, one);
+    if (i > 1) {
+      EXPECT_EQ(made, 0);
+    }
+  }
+  EXPECT_EQ(calls, 4 * 9) << "those of the leaf in the nested one, too";
 }
 
 TEST(GraphAllocation, NorDoesOneOfANewGraphOfTheSameShape) {
