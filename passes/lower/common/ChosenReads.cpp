@@ -7,10 +7,14 @@
 // Emitted as it stands, each element asks for all of the tensors. Where the
 // index of one loop alone says which tensor is read, at a position in it that
 // does not depend on that index, the tensor's pointer is chosen instead:
-// outside of the loops further in, which then have one load.
+// outside of the loops further in, which then have one load. Tensors at one end
+// may be a number (the zeros that a recurrence begins with): for these another
+// one's element is loaded, and not taken.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/lower/common/ElementEmitter.h"
+
+#include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -44,11 +48,22 @@ static std::optional<bool> holdsAt(Value condition, const Place &place) {
 }
 
 namespace {
-/// An element of a bound tensor.
+/// An element of a bound tensor, or a number.
 struct Read {
   Value tensor;
   Place place;
-  AffineExpr position; ///< of the place, row-major
+  AffineExpr position; ///< of the place, row-major; none of a number
+  TypedAttr number;
+};
+
+/// Reads of one position in tensors of one size, and a number at some of them.
+struct Reads {
+  SmallVector<Value> tensors; ///< where there is a number, another's
+  AffineExpr position;
+  TypedAttr number;
+  int64_t from = 0, to = 0; ///< where it is the number
+
+  bool add(const Read &read);
 };
 } // namespace
 
@@ -60,6 +75,11 @@ static std::optional<Read> readAt(Value tensor, Place place,
     Operation *op = tensor.getDefiningOp();
     if (!op)
       return std::nullopt;
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      if (!constant.getSplat())
+        return std::nullopt;
+      return Read{tensor, std::move(place), {}, constant.getSplat()};
+    }
     if (auto select = dyn_cast<SelectOp>(op)) {
       std::optional<bool> isFirst = holdsAt(select->getOperand(0), place);
       if (!isFirst)
@@ -81,7 +101,28 @@ static std::optional<Read> readAt(Value tensor, Place place,
   AffineExpr position = simplifyIndex(
       linearize(place.index, typeOf(tensor).getShape(), tensor.getContext()),
       sizes);
-  return Read{tensor, std::move(place), position};
+  return Read{tensor, std::move(place), position, {}};
+}
+
+bool Reads::add(const Read &read) {
+  auto at = static_cast<int64_t>(tensors.size());
+  if (read.number) {
+    bool isNext = number ? read.number == number && to == at : true;
+    if (!number)
+      from = at;
+    number = read.number;
+    to = at + 1;
+    tensors.push_back(at ? tensors.back() : Value());
+    return isNext;
+  }
+  if (!position) {
+    position = read.position;
+    for (Value &tensor : tensors)
+      tensor = read.tensor;
+  }
+  tensors.push_back(read.tensor);
+  return read.position == position && typeOf(read.tensor).getNumElements() ==
+                                          typeOf(tensors[0]).getNumElements();
 }
 
 /// The loop whose index alone decides the condition.
@@ -125,7 +166,7 @@ Value ElementEmitter::emitChosen(OpBuilder &b, SelectOp select,
   if (!loop || *loop + 1 >= sizes.size() || !place.guards.empty() ||
       sizes[*loop] < kFewest || sizes[*loop] > kMost)
     return {};
-  SmallVector<Read> reads;
+  Reads reads;
   for (int64_t i = 0; i < sizes[*loop]; ++i) {
     Place known;
     AffineExpr dim = b.getAffineDimExpr(*loop);
@@ -133,21 +174,32 @@ Value ElementEmitter::emitChosen(OpBuilder &b, SelectOp select,
       known.index.push_back(
           simplifyIndex(expr.replace(dim, b.getAffineConstantExpr(i)), sizes));
     auto read = readAt(select.getResult(), known, sizes, memrefs);
-    if (!read || (!reads.empty() && read->position != reads[0].position) ||
-        typeOf(read->tensor).getNumElements() !=
-            typeOf(reads.empty() ? read->tensor : reads[0].tensor)
-                .getNumElements())
+    if (!read || !reads.add(*read))
       return {};
-    reads.push_back(*read);
   }
+  if (!reads.position ||
+      (reads.number && reads.from != 0 && reads.to != sizes[*loop]))
+    return {};
   SmallVector<Value> flat;
-  for (const Read &read : reads) {
-    Value memref = memrefs.lookup(read.tensor);
+  for (Value tensor : reads.tensors) {
+    Value memref = memrefs.lookup(tensor);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(memref);
     flat.push_back(flatten(b, loc, memref));
   }
-  Value chosen = choose(b, flat, ivs[*loop], 0);
-  return loadElement(b, loc, typeOf(select.getResult()).getElementType(),
-                     chosen, expand(b, reads[0].position));
+  Value index = ivs[*loop];
+  Value loaded =
+      loadElement(b, loc, typeOf(select.getResult()).getElementType(),
+                  choose(b, flat, index, 0), expand(b, reads.position));
+  if (!reads.number)
+    return loaded;
+  bool isFirst = reads.from == 0;
+  Value bound =
+      arith::ConstantIndexOp::create(b, loc, isFirst ? reads.to : reads.from);
+  Value isNumber = arith::CmpIOp::create(
+      b, loc, isFirst ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sge,
+      index, bound);
+  return arith::SelectOp::create(
+      b, loc, isNumber,
+      scalar::constant(b, loc, loaded.getType(), reads.number), loaded);
 }
