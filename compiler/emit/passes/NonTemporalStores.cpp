@@ -14,7 +14,7 @@ using namespace llvm;
 static constexpr unsigned kMark = LLVMContext::MD_access_group;
 /// The least vector that is worth it: half a cache line, of which two stores
 /// beside each other make a whole one.
-static constexpr uint64_t kLeastBytes = 32;
+static constexpr uint64_t kLeastBytes = 32, kLineBytes = 64;
 
 PreservedAnalyses tandem::MarkNonTemporalStores::run(Module &module,
                                                      ModuleAnalysisManager &) {
@@ -31,14 +31,36 @@ PreservedAnalyses tandem::MarkNonTemporalStores::run(Module &module,
   return mark ? PreservedAnalyses::none() : PreservedAnalyses::all();
 }
 
-/// True if the store may be non-temporal now.
-static bool isWholeVector(StoreInst &store, const DataLayout &layout) {
-  if (!store.hasMetadata(kMark) || !store.isSimple())
-    return false;
+static uint64_t bytesOf(const StoreInst &store, const DataLayout &layout) {
   Type *type = store.getValueOperand()->getType();
-  uint64_t bytes = layout.getTypeStoreSize(type).getKnownMinValue();
-  return isa<FixedVectorType>(type) && bytes >= kLeastBytes &&
-         store.getAlign() >= bytes;
+  return layout.getTypeStoreSize(type).getKnownMinValue();
+}
+
+/// True if the store may be non-temporal now.
+static bool isWholeVector(const StoreInst &store, const DataLayout &layout) {
+  uint64_t bytes = bytesOf(store, layout);
+  return store.isSimple() &&
+         isa<FixedVectorType>(store.getValueOperand()->getType()) &&
+         bytes >= kLeastBytes && store.getAlign() >= bytes;
+}
+
+/// The marked stores of a block that are to be non-temporal. A line of which
+/// one half goes past the caches and the other one through them takes as long
+/// as a hundred others: vectors of half a line are non-temporal where all are.
+static SmallVector<StoreInst *> storesPastCaches(BasicBlock &block,
+                                                 const DataLayout &layout) {
+  SmallVector<StoreInst *> marked;
+  for (Instruction &instruction : block)
+    if (auto *store = dyn_cast<StoreInst>(&instruction);
+        store && store->hasMetadata(kMark))
+      marked.push_back(store);
+  bool areAllWhole = all_of(
+      marked, [&](StoreInst *store) { return isWholeVector(*store, layout); });
+  erase_if(marked, [&](StoreInst *store) {
+    return !isWholeVector(*store, layout) ||
+           (!areAllWhole && bytesOf(*store, layout) < kLineBytes);
+  });
+  return marked;
 }
 
 PreservedAnalyses
@@ -48,9 +70,8 @@ tandem::EmitNonTemporalStores::run(Function &function,
   MDNode *one = MDNode::get(context, ConstantAsMetadata::get(ConstantInt::get(
                                          Type::getInt32Ty(context), 1)));
   bool isChanged = false;
-  for (Instruction &instruction : instructions(function))
-    if (auto *store = dyn_cast<StoreInst>(&instruction);
-        store && isWholeVector(*store, function.getDataLayout())) {
+  for (BasicBlock &block : function)
+    for (StoreInst *store : storesPastCaches(block, function.getDataLayout())) {
       store->setMetadata(LLVMContext::MD_nontemporal, one);
       isChanged = true;
     }

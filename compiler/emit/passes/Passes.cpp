@@ -7,14 +7,16 @@ using namespace llvm;
 
 // Stores are marked for the optimizer to vectorize, which the branches of far
 // angles would keep it from. What code generation is not to see goes behind it;
-// narrow floats become bits before stores of them are looked at, and prefetches
-// come last, since nothing moves them any more.
+// narrow floats become bits before stores of them are looked at, whose
+// alignment LLVM has lost of what it wrote out after loops were made vectors,
+// and prefetches come last, since nothing moves them any more.
 const StringLiteral tandem::kCpuPipeline = "tandem-mark-non-temporal-stores,"
                                            "tandem-optimize<O2>,"
                                            "tandem-far-angles,"
                                            "function("
                                            "tandem-single-lane-stores,"
                                            "tandem-narrow-floats-as-bits,"
+                                           "infer-alignment,"
                                            "tandem-emit-non-temporal-stores,"
                                            "tandem-insert-prefetches)";
 

@@ -34,9 +34,10 @@ struct FarAngles : llvm::PassInfoMixin<FarAngles> {
 };
 
 /// tandem-emit-non-temporal-stores, after optimization: the marked stores that
-/// have become stores of whole aligned vectors are non-temporal, and functions
-/// with such stores end with a fence, so that another thread that is told of
-/// their end sees what they wrote.
+/// have become stores of whole aligned vectors are non-temporal, those of half
+/// a line where all marked ones of their block are such, and functions with
+/// such stores end with a fence, so that another thread that is told of their
+/// end sees what they wrote.
 struct EmitNonTemporalStores : llvm::PassInfoMixin<EmitNonTemporalStores> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &);
