@@ -163,12 +163,31 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
   return s.k0Panel * s.k1Panel * rowBytes(s, g);
 }
 
+/// Whole panels that share an item's rows of A: each group of panels reads all
+/// rows anew, from memory where caches do not hold them.
+static int64_t panelsBesideRows(const GemmSchedule &s, const Gemm &g,
+                                const CpuModel &target, int64_t batches) {
+  int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
+  if (g.M * g.K1 * bytes <= caches::kPast)
+    return 1;
+  int64_t most = std::clamp<int64_t>(panelBytes / 2 / panelSize(s, g), 1,
+                                     s.panels(g));
+  int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
+  while (most > 1 &&
+         blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
+             4 * target.processors)
+    --most;
+  return equalParts(s.panels(g), most);
+}
+
 /// Panels share the item's rows of A where those are many times what caches
 /// hold.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
                             const CpuModel &target, int64_t batches) {
-  if (s.kPanels(g) == 1 || g.K0 != 1)
+  if (g.K0 != 1)
     return 1;
+  if (s.kPanels(g) == 1)
+    return panelsBesideRows(s, g, target, batches);
   int64_t most = 4, leastItems = 3 * target.processors;
   int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
   while (most > 1 &&
@@ -307,7 +326,7 @@ static void packAhead(GemmSchedule &s, const Gemm &g) {
 
 /// Panels of an item that are asked for, as many as can share its rows of A.
 static int64_t askedPanels(const GemmSchedule &s, const Gemm &g) {
-  bool canShare = s.packsA || (s.kPanels(g) > 1 && g.K0 == 1);
+  bool canShare = s.packsA || g.K0 == 1;
   int64_t most = canShare ? std::max<int64_t>(1, s.panels(g)) : 1;
   return std::clamp<int64_t>(g.asked[ScheduleKey::Columns] / s.width(), 1,
                              most);
