@@ -163,37 +163,25 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
   return s.k0Panel * s.k1Panel * rowBytes(s, g);
 }
 
-/// Whole panels that share an item's rows of A: each group of panels reads all
-/// rows anew, from memory where caches do not hold them.
-static int64_t panelsBesideRows(const GemmSchedule &s, const Gemm &g,
-                                const CpuModel &target, int64_t batches) {
-  int64_t bytes = g.type.getIntOrFloatBitWidth() / 8;
-  if (g.M * g.K1 * bytes <= caches::kPast)
-    return 1;
-  int64_t most = std::clamp<int64_t>(panelBytes / 2 / panelSize(s, g), 1,
-                                     s.panels(g));
-  int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
-  while (most > 1 &&
-         blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
-             4 * target.processors)
-    --most;
-  return equalParts(s.panels(g), most);
-}
-
-/// Panels share the item's rows of A where those are many times what caches
-/// hold.
+/// Panels share the item's rows of A where those are more than caches hold:
+/// each group of panels reads all rows anew. Whole panels do, or parts of them
+/// where they are long, which costs sums that wait.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
                             const CpuModel &target, int64_t batches) {
-  if (g.K0 != 1)
+  constexpr int64_t parts = 6;
+  int64_t bytes = g.M * g.K1 * g.type.getIntOrFloatBitWidth() / 8;
+  int64_t whole = s.kPanels(g) > 1 ? 0 : panelBytes / 2 / panelSize(s, g);
+  bool areWhole = whole >= std::min(parts, s.panels(g));
+  int64_t much = areWhole ? caches::kPast : 3 * caches::kPast;
+  if (g.K0 != 1 || (s.kPanels(g) == 1 && bytes <= much))
     return 1;
-  if (s.kPanels(g) == 1)
-    return panelsBesideRows(s, g, target, batches);
-  int64_t most = 4, leastItems = 3 * target.processors;
-  int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
+  int64_t most = std::min(areWhole ? whole : parts, s.panels(g));
+  int64_t leastItems = (areWhole ? 4 : 2) * target.processors;
+  int64_t blocks = batches * divideCeil(g.M, 192);
   while (most > 1 &&
          blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
              leastItems)
-    most /= 2;
+    --most;
   return equalParts(s.panels(g), most);
 }
 
@@ -361,7 +349,7 @@ GemmSchedule lower::cpu::scheduleGemm(const Gemm &g, const CpuModel &target,
   } else {
     s.group = g.asked.has(Columns) ? askedPanels(s, g)
                                    : panelsOfItem(s, g, target, batches);
-    if (s.kPanels(g) > 1)
+    if (s.kPanels(g) > 1 || s.group * panelSize(s, g) > panelBytes)
       cutK(s, g, panelBytes / s.group);
     s.sweeps = s.kBlocks(g) > 1 && (g.fetch || s.kPanels(g) > 1);
     if (!isWhole)
