@@ -105,7 +105,7 @@ cat >>deep.json <<JSON
   {"op": "reduce_sum", "inputs": ["$before"], "outputs": ["loss"], "attributes": {"dims": [0, 1]}}],
  "outputs": [{"name": "loss", "value": "loss"}]}
 JSON
-expect 0 '^--memory-budget=[0-9]+ halves it: .* KiB \(-5.*, predicted to take .* %; the backward runs [1-9]' \
+expect 0 '^--memory-budget=[0-9]+ halves it: .* [KM]iB \(-5.*, predicted to take .* %; the backward runs [1-9]' \
   "$tandem" explain deep.json --optimizer=sgd:lr=0.1 --why-large
 budget=$(grep -oE -- '--memory-budget=[0-9]+' <<<"$out")
 half=$(grep -oE 'halves it: [0-9.]+ [KM]iB' <<<"$out" | cut -d' ' -f3-)
