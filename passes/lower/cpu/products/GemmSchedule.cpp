@@ -163,17 +163,32 @@ static int64_t panelSize(const GemmSchedule &s, const Gemm &g) {
   return s.k0Panel * s.k1Panel * rowBytes(s, g);
 }
 
+/// Panels that are cut along k share the item's rows of A.
+static int64_t partsOfItem(const GemmSchedule &s, const Gemm &g,
+                           const CpuModel &target, int64_t batches) {
+  int64_t most = 4, leastItems = 3 * target.processors;
+  int64_t blocks = batches * divideCeil(g.M, rowsOfLongItem);
+  while (most > 1 &&
+         blocks * static_cast<int64_t>(divideCeil(s.panels(g), most)) <
+             leastItems)
+    most /= 2;
+  return equalParts(s.panels(g), most);
+}
+
 /// Panels share the item's rows of A where those are more than caches hold:
 /// each group of panels reads all rows anew. Whole panels do, or parts of them
 /// where they are long, which costs sums that wait.
 static int64_t panelsOfItem(const GemmSchedule &s, const Gemm &g,
                             const CpuModel &target, int64_t batches) {
+  if (g.K0 != 1)
+    return 1;
+  if (s.kPanels(g) > 1)
+    return partsOfItem(s, g, target, batches);
   constexpr int64_t parts = 6;
   int64_t bytes = g.M * g.K1 * g.type.getIntOrFloatBitWidth() / 8;
-  int64_t whole = s.kPanels(g) > 1 ? 0 : panelBytes / 2 / panelSize(s, g);
+  int64_t whole = panelBytes / 2 / panelSize(s, g);
   bool areWhole = whole >= std::min(parts, s.panels(g));
-  int64_t much = areWhole ? caches::kPast : 3 * caches::kPast;
-  if (g.K0 != 1 || (s.kPanels(g) == 1 && bytes <= much))
+  if (bytes <= (areWhole ? 1 : 3) * caches::kPast)
     return 1;
   int64_t most = std::min(areWhole ? whole : parts, s.panels(g));
   int64_t leastItems = (areWhole ? 4 : 2) * target.processors;
