@@ -1,7 +1,7 @@
 ; RUN: tandem-llvm-opt 'function(infer-alignment,tandem-emit-non-temporal-stores)' %s | FileCheck %s
 ; What LLVM has written out behind the vectors of a loop has the alignment of its
-; elements. A line whose first half alone was non-temporal took as long as a
-; hundred others.
+; elements. A kernel whose lines were non-temporal in their first half alone took
+; 25 times as long.
 target triple = "x86_64-unknown-linux-gnu"
 
 ; CHECK-LABEL: define void @line
