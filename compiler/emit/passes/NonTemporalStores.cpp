@@ -44,8 +44,8 @@ static bool isWholeVector(const StoreInst &store, const DataLayout &layout) {
          bytes >= kLeastBytes && store.getAlign() >= bytes;
 }
 
-/// The marked stores of a block that are to be non-temporal. Where one half of a
-/// line goes past the caches and the other one through them, a kernel took 25
+/// The marked stores of a block that are to be non-temporal. Where one half of
+/// a line goes past the caches and the other one through them, a kernel took 25
 /// times as long: vectors of half a line are non-temporal where all are.
 static SmallVector<StoreInst *> storesPastCaches(BasicBlock &block,
                                                  const DataLayout &layout) {
