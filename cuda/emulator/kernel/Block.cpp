@@ -19,10 +19,10 @@ Block::Block(const LaunchRequest &request, const artifact::EmulatedChunk &chunk,
     : shared(arena),
       sharedBytes(request.kernel->sharedBytes + request.dynamicShared),
       races(request.block.x * request.block.y * request.block.z, sharedBytes,
-            isWeak || static_cast<const artifact::EmulatedKernel *>(
-                          request.kernel->code)
-                              ->flags &
-                          artifact::kEmulatedPartialSync),
+            static_cast<const artifact::EmulatedKernel *>(request.kernel->code)
+                    ->flags &
+                artifact::kEmulatedPartialSync,
+            isWeak),
       global(global), request(request), chunk(chunk),
       code(
           *static_cast<const artifact::EmulatedKernel *>(request.kernel->code)),

@@ -2,12 +2,48 @@
 #include "cuda/emulator/kernel/SharedRaces.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace tandem::emulator::kernel {
 
-SharedRaces::SharedRaces(uint32_t threads, size_t bytes, bool partial)
-    : threads(threads), partial(partial), writes(bytes), reads(bytes),
-      times(threads + 2, 1), knowledge(threads + 2), copyStamps(threads + 2) {}
+/// visit(bytes): most accesses are of one of these sizes, and with a size that
+/// the compiler knows a loop over stamps is a few instructions.
+template <typename Visit>
+[[gnu::always_inline]] static inline auto withSize(size_t bytes, Visit visit) {
+  switch (bytes) {
+  case 2:
+    return visit(std::integral_constant<size_t, 2>());
+  case 4:
+    return visit(std::integral_constant<size_t, 4>());
+  case 8:
+    return visit(std::integral_constant<size_t, 8>());
+  case 16:
+    return visit(std::integral_constant<size_t, 16>());
+  case 32:
+    return visit(std::integral_constant<size_t, 32>());
+  default:
+    return visit(bytes);
+  }
+}
+
+static bool isAlike(const uint32_t *stamps, size_t bytes) {
+  return withSize(bytes, [&](auto size) {
+    uint32_t differences = 0;
+    for (size_t i = 1; i < size; ++i)
+      differences |= stamps[i] ^ stamps[0];
+    return !differences;
+  });
+}
+
+static void fill(uint32_t *stamps, size_t bytes, uint32_t stamp) {
+  withSize(bytes, [&](auto size) { std::fill_n(stamps, size_t(size), stamp); });
+}
+
+SharedRaces::SharedRaces(uint32_t threads, size_t bytes, bool partial,
+                         bool timed)
+    : threads(threads), partial(partial), timed(timed || partial),
+      writes(bytes), reads(bytes), times(threads + 2, 1),
+      knowledge(threads + 2), copyStamps(threads + 2), seen(threads + 2) {}
 
 void SharedRaces::forget() {
   std::fill(writes.begin(), writes.end(), 0);
@@ -18,6 +54,7 @@ void SharedRaces::forget() {
   records.clear();
   transitions.clear();
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
+  std::fill(seen.begin(), seen.end(), 0);
   firstRecord = proxyTime[0] = proxyTime[1] = 0;
   past += now;
   now = base = blockBegan = 1;
@@ -35,6 +72,7 @@ void SharedRaces::newBlock() {
   records.clear();
   transitions.clear();
   std::fill(copyStamps.begin(), copyStamps.end(), 0);
+  std::fill(seen.begin(), seen.end(), 0);
   proxyTime[0] = proxyTime[1] = 0;
   for (Clock &clock : knowledge)
     clock.clear();
@@ -48,7 +86,7 @@ void SharedRaces::barrier() {
   transitions.clear();
   tick();
   base = now;
-  if (!partial)
+  if (!timed)
     return;
   uint32_t known[2] = {};
   for (uint32_t t = 0; t < threads; ++t)
@@ -72,7 +110,7 @@ void SharedRaces::barrier() {
 }
 
 void SharedRaces::release(uint32_t thread, Clock &clock) {
-  if (!partial)
+  if (!timed)
     return;
   clock.resize(width());
   const Clock &mine = knowledge[thread];
@@ -84,7 +122,7 @@ void SharedRaces::release(uint32_t thread, Clock &clock) {
 }
 
 void SharedRaces::acquire(uint32_t thread, const Clock &clock) {
-  if (!partial || clock.empty())
+  if (!timed || clock.empty())
     return;
   Clock &mine = knowledge[thread];
   mine.resize(width());
@@ -93,7 +131,7 @@ void SharedRaces::acquire(uint32_t thread, const Clock &clock) {
 }
 
 void SharedRaces::passToProxies(uint32_t thread) {
-  if (!partial)
+  if (!timed)
     return;
   isAnyPassed = true;
   Clock &mine = knowledge[thread];
@@ -127,16 +165,12 @@ const SharedRaces::Record *SharedRaces::record(uint32_t stamp) const {
   return index < firstRecord ? nullptr : &records[index - firstRecord];
 }
 
-uint32_t SharedRaces::stampOf(uint32_t thread) {
-  uint32_t time = partial ? times[thread] : base;
-  uint32_t stamp = time << kThreadBits | thread;
-  if (!isProxy(thread))
-    return stamp;
-  // No barrier makes a proxy's accesses known, so its stamps must not look like
-  // those that one does.
-  uint32_t i = thread - threads;
+/// No barrier makes a proxy's accesses known, so its stamps must not look like
+/// those that one does.
+uint32_t SharedRaces::proxyStampOf(uint32_t thread) {
+  uint32_t time = partial ? times[thread] : base, i = thread - threads;
   if (time != proxyTime[i]) {
-    proxyStamp[i] = intern({false, {stamp}});
+    proxyStamp[i] = intern({false, {time << kThreadBits | thread}});
     proxyTime[i] = time;
   }
   return proxyStamp[i];
@@ -197,36 +231,105 @@ Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
   return conflict;
 }
 
+/// The same, with the stamp that was asked of last: what a thread sees once it
+/// sees from there on.
+bool SharedRaces::seesWrite(uint32_t thread, uint32_t write) {
+  if (write == seen[thread])
+    return true;
+  if (!isSeen(thread, write))
+    return false;
+  seen[thread] = write;
+  return true;
+}
+
+uint32_t &SharedRaces::Transitions::operator()(uint32_t stamp, uint32_t mine) {
+  if (2 * count >= entries.size())
+    grow();
+  size_t mask = entries.size() - 1;
+  uint64_t hash = (uint64_t(stamp) << 32 | mine) * 0x9e3779b97f4a7c15u;
+  for (size_t i = (hash >> 32) & mask;; i = (i + 1) & mask) {
+    Entry &entry = entries[i];
+    if (entry.generation != generation) {
+      entry = {stamp, mine, 0, generation};
+      ++count;
+      return entry.next;
+    }
+    if (entry.stamp == stamp && entry.mine == mine)
+      return entry.next;
+  }
+}
+
+void SharedRaces::Transitions::clear() {
+  count = 0;
+  if (++generation == 0) { // all of an old one would be entries again
+    std::fill(entries.begin(), entries.end(), Entry());
+    generation = 1;
+  }
+}
+
+void SharedRaces::Transitions::grow() {
+  std::vector<Entry> old(std::max<size_t>(64, 2 * entries.size()));
+  old.swap(entries);
+  count = 0;
+  for (const Entry &entry : old)
+    if (entry.generation == generation)
+      (*this)(entry.stamp, entry.mine) = entry.next;
+}
+
+/// The stamp of bytes that had `stamp` once `thread` has read them.
 uint32_t SharedRaces::withReader(uint32_t stamp, uint32_t mine,
                                  uint32_t thread) {
-  if (stamp == 0 || ordered(thread, stamp))
+  if (stamp == 0 || stamp == mine)
     return mine;
   if (!partial)
-    return base << kThreadBits | kMany;
-  auto [it, isNew] = transitions.insert({{stamp, mine}, 0});
-  if (isNew) {
-    Record merged;
-    auto add = [&](uint32_t one) {
+    return ordered(thread, stamp) ? mine : base << kThreadBits | kMany;
+  // What was found once holds: who knows of `mine` will know of all that
+  // `thread` knew when it released it.
+  uint32_t &next = transitions(stamp, mine);
+  if (next)
+    return next;
+  if (ordered(thread, stamp))
+    return next = mine;
+  Record merged;
+  uint32_t last = mine & kRecord ? record(mine)->stamps.front() : mine;
+  if (stamp & kRecord) {
+    const std::vector<uint32_t> &several = record(stamp)->stamps;
+    if (std::find(several.begin(), several.end(), last) != several.end())
+      return next = stamp;
+    for (uint32_t one : several)
       if (!ordered(thread, one))
         merged.stamps.push_back(one);
-    };
-    if (stamp & kRecord)
-      for (uint32_t one : record(stamp)->stamps)
-        add(one);
-    else
-      add(stamp);
-    if (mine & kRecord)
-      merged.stamps.push_back(record(mine)->stamps.front());
-    else
-      merged.stamps.push_back(mine);
-    it->second = intern(std::move(merged));
+  } else {
+    merged.stamps.push_back(stamp);
   }
-  return it->second;
+  merged.stamps.push_back(last);
+  return next = intern(std::move(merged));
 }
 
 Conflict SharedRaces::read(uint32_t thread, size_t offset, size_t bytes) {
   uint32_t mine = stampOf(thread), limit = base << kThreadBits;
   uint32_t *w = writes.data() + offset, *r = reads.data() + offset;
+  if (!partial && !isProxy(thread)) {
+    // A barrier of all is all that there is: who reads between two of them has
+    // no order.
+    uint32_t several = base << kThreadBits | kMany;
+    bool isFine = withSize(bytes, [&](auto size) {
+      bool isFine = true;
+      for (size_t i = 0; i < size; ++i)
+        isFine &= (w[i] < limit) | ((w[i] & (kRecord | kThreadMask)) == thread);
+      for (size_t i = 0; i < size && isFine; ++i)
+        r[i] = r[i] < limit || r[i] == mine ? mine : several;
+      return isFine;
+    });
+    if (isFine)
+      return {};
+  } else if (isAlike(w, bytes) && isAlike(r, bytes) && !isProxy(thread) &&
+             bytes &&
+             (w[0] < limit || (w[0] & (kRecord | kThreadMask)) == thread ||
+              seesWrite(thread, w[0]))) {
+    fill(r, bytes, r[0] < limit ? mine : withReader(r[0], mine, thread));
+    return {};
+  }
   bool plain = !(mine & kRecord);
   for (size_t i = 0; i < bytes; ++i) {
     bool writeFine =
@@ -243,7 +346,7 @@ Conflict SharedRaces::read(uint32_t thread, size_t offset, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) {
     if (w[i] != lastWrite) {
       lastWrite = w[i];
-      if (!conflict.kind && !isSeen(thread, lastWrite))
+      if (!conflict.kind && !seesWrite(thread, lastWrite))
         conflict = conflictWith(thread, lastWrite, offset + i,
                                 Conflict::ReadAfterWrite);
     }
@@ -263,7 +366,8 @@ Conflict SharedRaces::change(uint32_t thread, size_t offset, size_t bytes,
   uint32_t *w = writes.data() + offset, *r = reads.data() + offset;
   Conflict conflict;
   uint32_t lastRead = 0, lastWrite = 0;
-  for (size_t i = 0; i < bytes; ++i) {
+  size_t different = isAlike(w, bytes) && isAlike(r, bytes) ? 1 : bytes;
+  for (size_t i = 0; i < different; ++i) {
     if (w[i] >= limit && w[i] != lastWrite) {
       lastWrite = w[i];
       bool bothAtomic =
@@ -281,8 +385,8 @@ Conflict SharedRaces::change(uint32_t thread, size_t offset, size_t bytes,
   }
   if (atomic)
     mine = (partial ? times[thread] : base) << kThreadBits | kAtomic;
-  std::fill(w, w + bytes, mine);
-  std::fill(r, r + bytes, 0);
+  fill(w, bytes, mine);
+  fill(r, bytes, 0);
   return conflict;
 }
 

@@ -22,7 +22,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 namespace tandem::emulator::kernel {
@@ -51,8 +50,9 @@ struct Conflict {
 class SharedRaces {
 public:
   /// For blocks of `threads` threads with `bytes` of shared memory. `partial`:
-  /// there may be synchronization of less than the block.
-  SharedRaces(uint32_t threads, size_t bytes, bool partial);
+  /// there may be synchronization of less than the block. `timed`: it is asked
+  /// when who did what in other memory.
+  SharedRaces(uint32_t threads, size_t bytes, bool partial, bool timed);
 
   /// Forgets everything: another block begins.
   void newBlock();
@@ -87,8 +87,8 @@ public:
   /// proxies, for those who learn of it.
   void passToProxies(uint32_t thread);
 
-  // For what the block does in other memory (WeakMemory.h); only where there is
-  // partial synchronization. Times of this kind never begin anew.
+  // For what the block does in other memory (WeakMemory.h), if `timed`. Times
+  // of this kind never begin anew.
 
   /// What a thread knew at some time of what others had done.
   struct Knowledge {
@@ -125,7 +125,32 @@ private:
     std::vector<uint32_t> stamps;
   };
 
-  uint32_t stampOf(uint32_t thread);
+  /// What is found by (stamp, mine), of pairs of which neither is 0: a table
+  /// that is searched from the place that a pair's hash says.
+  class Transitions {
+  public:
+    /// The pair's value; 0 where it is new.
+    uint32_t &operator()(uint32_t stamp, uint32_t mine);
+    void clear();
+
+  private:
+    struct Entry {
+      uint32_t stamp = 0, mine = 0, next = 0;
+      uint32_t generation = 0; ///< of another one it is no entry
+    };
+    void grow();
+    std::vector<Entry> entries;
+    size_t count = 0;
+    uint32_t generation = 1;
+  };
+
+  uint32_t stampOf(uint32_t thread) {
+    return isProxy(thread)
+               ? proxyStampOf(thread)
+               : (partial ? times[thread] : base) << kThreadBits | thread;
+  }
+  uint32_t proxyStampOf(uint32_t thread);
+  bool seesWrite(uint32_t thread, uint32_t write);
   const Record *record(uint32_t stamp) const;
   bool ordered(uint32_t thread, uint32_t stamp) const;
   bool isSeen(uint32_t thread, uint32_t write) const;
@@ -140,18 +165,21 @@ private:
 
   uint32_t threads;
   bool partial;
+  bool timed; ///< or `partial`: each thread has a time and knowledge
   uint32_t now = 1, base = 1;
   uint32_t blockBegan = 1;
   bool isAnyPassed = false;            ///< in this block
   uint64_t past = 0;                   ///< times before `now` began anew
   std::vector<uint32_t> writes, reads; ///< a stamp per byte; 0: none
   std::vector<uint32_t> times;         ///< of each thread and proxy
-  std::vector<Clock> knowledge;        ///< of each thread, if `partial`
+  std::vector<Clock> knowledge;        ///< of each thread, if `timed`
   std::vector<Record> records;
   std::vector<uint32_t> copyStamps; ///< of each thread and proxy; 0: none
   uint32_t proxyStamp[2] = {}, proxyTime[2] = {}; ///< the proxies' last stamps
   uint32_t firstRecord = 0; ///< the index of records[0]; lower ones are stale
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> transitions;
+  std::vector<uint32_t>
+      seen; ///< of each thread and proxy: a stamp that it sees
+  Transitions transitions;
 };
 
 } // namespace tandem::emulator::kernel
