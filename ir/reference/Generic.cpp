@@ -54,8 +54,10 @@ double reference::convert(Type from, Type to, double number) {
   if (to.isInteger(1))
     return number != 0;
   // What else is rounded is rounded where it is made (Rounding.h).
-  if (auto type = dyn_cast<FloatType>(to))
-    return isNarrowFloat(to) ? roundedTo(type, number) : number;
+  if (!to.isInteger())
+    return isNarrowFloat(to)
+               ? roundedTo(cast<FloatType>(to).getFloatSemantics(), number)
+               : number;
   if (from.isInteger())
     return wrapped(to, number);
   if (std::isnan(number))

@@ -4,7 +4,6 @@
 #include "ir/reference/Generic.h"
 
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/APInt.h"
 
 #include <cmath>
@@ -12,21 +11,23 @@
 using namespace mlir;
 using namespace tandem;
 
-static bool isFloat(Type type) {
-  return isa<FloatType>(getElementTypeOrSelf(type));
+// These are asked for each element: which float a type is, and whether one that
+// is no tensor has elements, are longer questions.
+static Type elementOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getElementType() : type;
 }
-static bool isUnsigned(Type type) {
-  return isUnsignedType(getElementTypeOrSelf(type));
-}
+static bool isFloat(Type type) { return !elementOf(type).isInteger(); }
+static bool isUnsigned(Type type) { return isUnsignedType(elementOf(type)); }
 
 /// A number that the type holds, as its bits.
 static APInt asBits(Type type, double x) {
-  return reference::bitsOf(getElementTypeOrSelf(type), x);
+  return reference::bitsOf(elementOf(type), x);
 }
 
 /// The number of some bits.
 static double asNumber(Type type, const APInt &bits) {
-  return numberOf(getElementTypeOrSelf(type), bits);
+  return numberOf(elementOf(type), bits);
 }
 
 double reference::quotient(Type type, double x, double y) {

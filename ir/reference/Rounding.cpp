@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace tandem;
 
-double reference::roundedTo(FloatType type, double number) {
-  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+double reference::roundedTo(const llvm::fltSemantics &semantics,
+                            double number) {
   double size = std::abs(number);
   double least = std::ldexp(1.0, APFloat::semanticsMinExponent(semantics));
   double end = std::ldexp(1.0, APFloat::semanticsMaxExponent(semantics));
@@ -24,13 +24,15 @@ double reference::roundedTo(FloatType type, double number) {
   }
   APFloat value(number);
   bool lost;
-  value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+  value.convert(semantics, APFloat::rmNearestTiesToEven, &lost);
   value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
   return value.convertToDouble();
 }
 
 void reference::roundToType(Type element, Array &array) {
-  if (element.isF16() || element.isBF16())
-    for (double &x : array.data)
-      x = roundedTo(cast<FloatType>(element), x);
+  if (!element.isF16() && !element.isBF16())
+    return;
+  const llvm::fltSemantics &type = cast<FloatType>(element).getFloatSemantics();
+  for (double &x : array.data)
+    x = roundedTo(type, x);
 }

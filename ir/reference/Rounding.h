@@ -15,8 +15,8 @@
 
 namespace tandem::reference {
 
-/// `number` rounded to the float type `type`: to the nearest, ties to even.
-double roundedTo(mlir::FloatType type, double number);
+/// `number` rounded to a float type: to the nearest, ties to even.
+double roundedTo(const llvm::fltSemantics &type, double number);
 /// Rounds the elements of a value of type f16 or bf16; leaves those of others.
 void roundToType(mlir::Type element, Array &array);
 

@@ -66,7 +66,7 @@ private:
     if (!element || element.isF64())
       return;
     for (double &x : array.data)
-      x = reference::roundedTo(element, x);
+      x = reference::roundedTo(element.getFloatSemantics(), x);
   }
 
   /// Notes what a value has; returns the first element of that kind, or -1.

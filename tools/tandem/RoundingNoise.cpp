@@ -25,7 +25,8 @@ double tandem::distance(const Array &a, const Array &b) {
 }
 
 static double rounded(double x, FloatType type) {
-  return type.isF32() ? static_cast<float>(x) : reference::roundedTo(type, x);
+  return type.isF32() ? static_cast<float>(x)
+                      : reference::roundedTo(type.getFloatSemantics(), x);
 }
 
 /// Rounds each element to `type` after moving it by up to half a unit in its

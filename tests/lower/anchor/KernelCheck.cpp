@@ -54,11 +54,11 @@ static reference::Array randomArray(RankedTensorType type, std::mt19937 &random,
                                     int64_t high) {
   reference::Array array(type);
   Type element = type.getElementType();
+  bool isFloat = isa<FloatType>(element);
   for (double &x : array.data)
-    x = isa<FloatType>(element)
-            ? std::uniform_real_distribution<double>(-1, 1)(random)
-            : static_cast<double>(
-                  std::uniform_int_distribution<int64_t>(-2, high)(random));
+    x = isFloat ? std::uniform_real_distribution<double>(-1, 1)(random)
+                : static_cast<double>(
+                      std::uniform_int_distribution<int64_t>(-2, high)(random));
   if (element.isInteger(1))
     for (double &x : array.data)
       x = x > 0;
