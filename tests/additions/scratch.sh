@@ -80,7 +80,7 @@ compile() {
       s| -I[^ ]+| -I'"$scratch -I$fresh"'&|
       s| -I'"$source"' | |; s|"'"$source/|\"$scratch/"'|g; s| -o [^ ]+ -c [^ ]+$||')
   [ -n "$command" ] || fail "the build does not compile $like"
-  [ -n "$pch" ] || command=$(sed -E 's| -Xclang -include(-pch)? -Xclang [^ ]+||g
+  [ -n "$pch" ] || command=$(sed -E 's| -include-pch [^ ]+||g
     s| -include [^ ]*cmake_pch[^ ]*||g; s| -Winvalid-pch||; s|$| -O0|' <<<"$command")
   eval "$command -c $path -o $fresh/$(basename "$file" .cpp).o" ||
     fail "$file does not compile"

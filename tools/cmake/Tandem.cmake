@@ -29,6 +29,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # ccache can only keep objects whose precompiled header carries no time.
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  # CMake's own names the header, too, by an absolute path, which ccache takes for
+  # another in another folder.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
 endif()
 
 # The installed headers keep the folders that includes name (TandemInstall).
@@ -46,6 +49,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
   target_compile_options(tandem-flags INTERFACE
     $<BUILD_INTERFACE:-Wno-restrict> $<BUILD_INTERFACE:-Wno-stringop-overflow>
     $<BUILD_INTERFACE:-Wno-array-bounds>)
+endif()
+
+# g++ takes a source that another includes for a header, whose anonymous namespace
+# would be another type in each source.
+if(TANDEM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(tandem-flags INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
 endif()
 
 # g++ takes an assertion of GoogleTest behind an `if` for a dangling else; clang,
@@ -113,16 +123,82 @@ function(tandem_harden name)
   endif()
 endfunction()
 
-# tandem_library(NAME SOURCES ... LINK ... [SMALL]): a static library `NAME` with
-# the alias `tandem::X` for `tandem-X`. SMALL: nothing in it is on the path of a
-# step, so that its code is compiled for size, which tandem-run has a limit of.
+# tandem_unite(RESULT NAME SOURCE...): what the target NAME compiles of these sources.
+# With TANDEM_UNITY some eight of them are one file that includes them, which takes
+# half of the compiler's time: what they share of headers' templates is read and
+# optimized once. CMake's own would name absolute paths, by which ccache finds nothing
+# of another folder.
+#
+# tandem_apart(SOURCE...), called before: these are compiled alone, since a name of
+# theirs is another's too, as where `using namespace llvm` is beside MLIR's, or since
+# tests/additions puts another in their place.
+set(tandemUnitySize 8 CACHE STRING "Sources that are compiled as one")
+mark_as_advanced(tandemUnitySize)
+function(tandem_unite result name)
+  set(alone)
+  set(together)
+  foreach(source ${ARGN})
+    get_source_file_property(isApart ${source} TANDEM_APART)
+    if(TANDEM_UNITY AND source MATCHES "^[^/$].*[.]cpp$" AND NOT isApart)
+      list(APPEND together ${source})
+    else()
+      list(APPEND alone ${source})
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  if(count LESS 2)
+    set(${result} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  # Batches that differ by one source at most.
+  math(EXPR batches "(${count} + ${tandemUnitySize} - 1) / ${tandemUnitySize}")
+  set(begin 0)
+  foreach(batch RANGE 1 ${batches})
+    math(EXPR end "${count} * ${batch} / ${batches}")
+    math(EXPR length "${end} - ${begin}")
+    list(SUBLIST together ${begin} ${length} sources)
+    set(begin ${end})
+    set(text)
+    foreach(source ${sources})
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+      string(APPEND text "#include \"${path}\"\n")
+    endforeach()
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${name}.${batch}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}")
+    list(APPEND alone ${file})
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL tandem_check_united ${sources})")
+  endforeach()
+  set(${result} ${alone} PARENT_SCOPE)
+endfunction()
+function(tandem_apart)
+  set_source_files_properties(${ARGN} PROPERTIES TANDEM_APART ON)
+endfunction()
+
+# At the folder's end: what is said of one source would not be said of its batch.
+function(tandem_check_united)
+  foreach(source ${ARGN})
+    foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS COMPILE_FLAGS INCLUDE_DIRECTORIES)
+      get_source_file_property(value ${source} ${property})
+      if(value)
+        message(FATAL_ERROR "${source} has ${property}, but is compiled with others: "
+          "expected tandem_apart(${source}) before its target")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# tandem_library(NAME SOURCES ... LINK ... [SMALL] [SELDOM ...]): a static library
+# `NAME` with the alias `tandem::X` for `tandem-X`. SMALL: nothing in it is on the
+# path of a step, so that its code is compiled for size, which tandem-run has a limit
+# of. SELDOM: sources that are not on that path either, though others of the library
+# are.
 #
 # What it links of the project is declared before it, so that no two libraries
 # need each other. Static libraries would link all the same, so the test
 # lint.rooms compares the symbols that they use with what they link, which
 # build/libraries.txt lists.
 function(tandem_library name)
-  cmake_parse_arguments(arg "SMALL" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SMALL" "" "SOURCES;SELDOM;LINK;DEPENDS" ${ARGN})
   set(linked)
   foreach(link ${arg_LINK})
     if(link MATCHES "^tandem::")
@@ -138,23 +214,37 @@ function(tandem_library name)
     set_property(GLOBAL APPEND_STRING PROPERTY TANDEM_LIBRARIES
       "${name} $<TARGET_FILE:${name}>${linked}\n")
   endif()
-  add_library(${name} STATIC ${arg_SOURCES})
+  tandem_unite(sources ${name} ${arg_SOURCES})
+  add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
   string(REGEX REPLACE "^tandem-" "tandem::" alias ${name})
   add_library(${alias} ALIAS ${name})
   if(arg_DEPENDS)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
+  if(arg_SELDOM)
+    # A precompiled header is for one level of optimization, and a target has one.
+    tandem_unite(sources ${name}-seldom ${arg_SELDOM})
+    add_library(${name}-seldom OBJECT ${sources})
+    target_link_libraries(${name}-seldom PRIVATE tandem-flags ${arg_LINK})
+    tandem_for_size(${name}-seldom -Os seldom)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:${name}-seldom>)
+  endif()
   if(arg_SMALL)
-    # A precompiled header is for one level of optimization.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Oz>)
-    tandem_harden(${name})
-    if(TANDEM_PRECOMPILE)
-      target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch-small)
-    endif()
+    tandem_for_size(${name} -Oz small)
     return()
   endif()
   tandem_reuse_pch(${name} ${arg_LINK})
+endfunction()
+
+# tandem_for_size(TARGET LEVEL HEADER): the level -Os or -Oz, which has a precompiled
+# header of its own.
+function(tandem_for_size name level header)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${level}>)
+  tandem_harden(${name})
+  if(TANDEM_PRECOMPILE)
+    target_precompile_headers(${name} REUSE_FROM tandem-runtime-pch-${header})
+  endif()
 endfunction()
 
 # tandem_opened_library(NAME OBJECTS SOURCES ... LINK ...): a library that the
@@ -175,17 +265,11 @@ function(tandem_opened_library name objects)
   tandem_harden(${name})
 endfunction()
 
-# tandem_small(SOURCE...): these sources of the folder's library are not on the path
-# of a step either, though others of it are.
-function(tandem_small)
-  set_source_files_properties(${ARGN} PROPERTIES
-    COMPILE_OPTIONS $<$<CONFIG:Release>:-Os> SKIP_PRECOMPILE_HEADERS ON)
-endfunction()
-
 # tandem_objects(NAME SOURCES ... LINK ...): objects that several programs link.
 function(tandem_objects name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} OBJECT ${arg_SOURCES})
+  tandem_unite(sources ${name} ${arg_SOURCES})
+  add_library(${name} OBJECT ${sources})
   target_link_libraries(${name} PUBLIC tandem-flags ${arg_LINK})
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
@@ -193,7 +277,8 @@ endfunction()
 # tandem_tool(NAME SOURCES ... LINK ...): a program in build/bin.
 function(tandem_tool name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  tandem_unite(sources ${name} ${arg_SOURCES})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE tandem-flags ${arg_LINK})
   tandem_reuse_pch(${name} ${arg_LINK})
 endfunction()
@@ -214,7 +299,7 @@ endfunction()
 # Each side of the project has one precompiled header: compiler-side targets
 # (those that link tandem-mlir, or a library that does) share ir/Pch.h, the others
 # runtime/Pch.h. Without TANDEM_PRECOMPILE the runtime's side has none, so that a
-# source that misses an include is found (preset runtime-only).
+# source that misses an include is found, if it is compiled alone (preset gcc).
 #
 # Where `tandemUnoptimized` is set (tests/CMakeLists.txt), code of a release build
 # is not optimized: it runs once, and optimizing it took more than half of the
@@ -255,24 +340,31 @@ endfunction()
 
 # tandem_pch(NAME SOURCE HEADER): a target whose precompiled header others reuse.
 # It does not go through ccache, which takes a header with another comment for the
-# same one; the compiler, which compares sizes, does not.
+# same one; the compiler, which compares sizes, does not. ccache knows it by its sum.
 function(tandem_pch name source header)
   add_library(${name} STATIC ${source})
   target_precompile_headers(${name} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
-  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
+  set(launcher)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
+    set(launcher ${PROJECT_SOURCE_DIR}/tools/lib/precompile)
+  endif()
+  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
 endfunction()
 
 if(TANDEM_PRECOMPILE)
-  foreach(level "" -small -unoptimized)
+  foreach(level "" -small -seldom -unoptimized)
     tandem_pch(tandem-runtime-pch${level} ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp
       ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
     target_link_libraries(tandem-runtime-pch${level} PUBLIC tandem-flags)
   endforeach()
   tandem_harden(tandem-runtime-pch)
   tandem_harden(tandem-runtime-pch-small)
+  tandem_harden(tandem-runtime-pch-seldom)
   target_compile_options(tandem-runtime-pch-small PRIVATE
     $<$<CONFIG:Release>:-Oz>)
+  target_compile_options(tandem-runtime-pch-seldom PRIVATE
+    $<$<CONFIG:Release>:-Os>)
   target_compile_options(tandem-runtime-pch-unoptimized PRIVATE
     $<$<CONFIG:Release>:-O0>)
   set_target_properties(tandem-runtime-pch-unoptimized PROPERTIES
