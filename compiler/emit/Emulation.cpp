@@ -55,7 +55,9 @@ static Result<std::string> compileChunk(StringRef bitcode, size_t index,
   if (!module)
     return Status::failed("kernels cannot be read: " +
                           toString(module.takeError()));
-  auto machine = createMachine(target);
+  // The emulator's checks are most of a run, and the code of a kernel a tenth:
+  // to make better machine code took longer than it saved.
+  auto machine = createMachine(target, CodeGenOptLevel::None);
   if (Status s = retarget(**module, symbolOf(index)); !s)
     return s;
   // What NVPTX alone understands.

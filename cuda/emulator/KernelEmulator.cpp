@@ -14,9 +14,10 @@ namespace {
 constexpr size_t kArena = 256 << 10;
 /// What a block may have: 227 KiB, the most of all architectures.
 constexpr size_t kMostShared = 227 << 10;
-/// Of a thread's stack, beside the kernel's own variables. The emulator's
-/// functions run on it, too.
-constexpr size_t kStack = 48 << 10;
+/// Of a thread's stack, beside the kernel's own variables: what its code spills
+/// (up to some 7 KiB were seen; it is not optimized), and the emulator's
+/// functions. What nobody touches takes no memory.
+constexpr size_t kStack = 128 << 10;
 
 /// Memory that a host thread keeps from launch to launch.
 class Memory {
