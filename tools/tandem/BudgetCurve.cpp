@@ -3,6 +3,7 @@
 #include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Session.h"
 
+#include "passes/partition/BudgetSpec.h"
 #include "runtime/model/Model.h"
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Print.h"
@@ -95,6 +96,15 @@ static Status measureAll(const Plans &plans, double seconds,
   return Status::success();
 }
 
+/// Which plan the budget chooses.
+static size_t chosen(const std::vector<int64_t> &peaks, const char *budget) {
+  std::string error;
+  int64_t limit =
+      parseBudgetSpec(budget, error)->limit(peaks.front(), peaks.back());
+  auto above = std::upper_bound(peaks.begin(), peaks.end(), limit);
+  return static_cast<size_t>(above - peaks.begin());
+}
+
 Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
                                         const CompileOptions &options,
                                         std::optional<double> seconds,
@@ -103,11 +113,22 @@ Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
     return Status::usage("a step to measure needs --optimizer");
   BudgetCurve curve;
   Plans plans;
+  std::vector<int64_t> peaks;
+  size_t last = 0;
   for (int i = 0; i <= kSteps; ++i) {
     CompileOptions own = options;
     char budget[16];
     std::snprintf(budget, sizeof budget, "%.1f", i / double(kSteps));
     own.memoryBudget = budget;
+    // What there is to choose from does not depend on the budget, and most of a
+    // compilation under one is to find it.
+    size_t now = peaks.empty() ? 0 : chosen(peaks, budget);
+    if (now && now == last) {
+      curve.points.push_back(curve.points.back());
+      curve.points.back().budget = i / double(kSteps);
+      plans.ofPoint.push_back(plans.ofPoint.back());
+      continue;
+    }
     Session session(own);
     if (i > 0)
       session.silenceRemarks();
@@ -126,6 +147,10 @@ Result<BudgetCurve> tandem::budgetCurve(const std::string &path,
     curve.target = manifest.target.kind + " " + manifest.target.arch;
     curve.points.push_back(describe(i / double(kSteps), manifest));
     plans.add(std::vector<char>(bytes->begin(), bytes->end()));
+    if (i == 0 && manifest.partition)
+      for (const am::PartitionPoint &point : manifest.partition->chain)
+        peaks.push_back(point.peak);
+    last = peaks.empty() ? 0 : chosen(peaks, budget);
   }
   if (seconds)
     if (Status s = measureAll(plans, *seconds, params, curve); !s)
