@@ -4,7 +4,7 @@
 // `123+456=579.` (README.md says how they are numbered). Writes the captured
 // model:
 //
-//   addition-gpt gpt.mlir
+//   addition-gpt gpt.mlir [BATCH [LAYERS]]
 //   tandem compile gpt.mlir -o gpt.tdm
 //       --optimizer=adamw:lr=2e-3,weight_decay=0.01
 //
@@ -13,12 +13,14 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 using namespace tandem;
 
-constexpr int64_t kBatch = 128, kTime = 11, kVocabulary = 13;
-constexpr int64_t kLayers = 4, kWidth = 64, kHeads = 4;
+constexpr int64_t kTime = 11, kVocabulary = 13;
+constexpr int64_t kWidth = 64, kHeads = 4;
+static int64_t batch = 128, layers = 4;
 
 /// Uniform with standard deviation `std`.
 static Init spread(double std) {
@@ -48,36 +50,40 @@ static Tensor norm(Trace &trace, const std::string &name, const Tensor &x) {
 static Tensor selfAttention(Trace &trace, const Tensor &x) {
   ModuleScope scope = trace.module("attention");
   Tensor qkv = dense(trace, "qkv", x, 3 * kWidth)
-                   .view({kBatch, kTime, 3, kHeads, kWidth / kHeads})
+                   .view({batch, kTime, 3, kHeads, kWidth / kHeads})
                    .permute({2, 0, 3, 1, 4});
   Tensor y = attention(qkv.select(0, 0), qkv.select(0, 1), qkv.select(0, 2),
                        /*causal=*/true);
-  y = y.transpose(1, 2).view({kBatch, kTime, kWidth});
-  return dense(trace, "out", y, kWidth, 1.0 / std::sqrt(2.0 * kLayers));
+  y = y.transpose(1, 2).view({batch, kTime, kWidth});
+  return dense(trace, "out", y, kWidth, 1.0 / std::sqrt(2.0 * layers));
 }
 
 static Tensor mlp(Trace &trace, const Tensor &x) {
   ModuleScope scope = trace.module("mlp");
   Tensor h = gelu(dense(trace, "up", x, 4 * kWidth), /*tanh=*/true);
-  return dense(trace, "down", h, kWidth, 1.0 / std::sqrt(2.0 * kLayers));
+  return dense(trace, "down", h, kWidth, 1.0 / std::sqrt(2.0 * layers));
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2 || argv[1][0] == '-') {
-    std::fprintf(stderr, "usage: addition-gpt OUTPUT.mlir\n");
+  if (argc > 2)
+    batch = std::atoi(argv[2]);
+  if (argc > 3)
+    layers = std::atoi(argv[3]);
+  if (argc < 2 || argc > 4 || argv[1][0] == '-' || batch < 1 || layers < 1) {
+    std::fprintf(stderr, "usage: addition-gpt OUTPUT.mlir [BATCH [LAYERS]]\n");
     return 2;
   }
   Trace trace("addition_gpt");
   Tensor tokens =
-      trace.input("tokens", {kBatch, kTime}, DType::I64, {.high = kVocabulary});
+      trace.input("tokens", {batch, kTime}, DType::I64, {.high = kVocabulary});
   Tensor labels =
-      trace.input("labels", {kBatch, kTime}, DType::I64, {.high = kVocabulary});
+      trace.input("labels", {batch, kTime}, DType::I64, {.high = kVocabulary});
   Tensor characters =
       trace.parameter("characters", {kVocabulary, kWidth}, spread(0.1));
   Tensor places = trace.parameter("places", {kTime, kWidth}, spread(0.1));
 
   Tensor h = embedding(characters, tokens) + places;
-  for (int64_t i = 0; i < kLayers; ++i) {
+  for (int64_t i = 0; i < layers; ++i) {
     ModuleScope scope = trace.module("layer" + std::to_string(i));
     h = h + selfAttention(trace, norm(trace, "norm1", h));
     h = h + mlp(trace, norm(trace, "norm2", h));

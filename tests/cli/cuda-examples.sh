@@ -7,7 +7,8 @@ bin=$1 tandem=$1/tandem
 data=$2/digits/data
 cd "$work" || exit 1
 "$bin/digits-cnn" cnn.mlir || fail 'no cnn'
-"$bin/addition-gpt" gpt.mlir || fail 'no gpt'
+# 132 rows are more than one tile of each kernel, and a rest.
+"$bin/addition-gpt" gpt.mlir 12 2 || fail 'no gpt'
 cp "$2/digits/mlp.mlir" mlp.mlir
 "$bin/addition-data" . --train 256 --eval 16 >/dev/null || fail 'no data'
 
