@@ -13,6 +13,7 @@
 #include "passes/partition/BudgetSpec.h"
 #include "passes/plan/StepMemory.h"
 #include "runtime/model/Model.h"
+#include "tests/support/TestKernels.h"
 #include "tools/bench/workloads/Models.h"
 
 #include "mlir/Parser/Parser.h"
@@ -101,6 +102,7 @@ protected:
                    const std::string &optimizer = "sgd") {
     errors.clear();
     CompileOptions options;
+    options.kernels = phase.empty() ? kernels.get() : nullptr;
     options.memoryBudget = budget;
     options.optimizer = optimizer;
     options.stopAfter = phase;
@@ -127,6 +129,8 @@ protected:
 
   MLIRContext context;
   std::string errors;
+  /// Budgets have most kernels in common.
+  std::unique_ptr<KernelCache> kernels = testKernels();
 };
 
 struct Point {
@@ -229,13 +233,13 @@ TEST_F(Budget, P11_ChainsOfTheWorkloads) {
   for (StringRef name : {"mlp", "normchain", "resnet8", "gpt"}) {
     SCOPED_TRACE(name.str());
     std::string text = workload(name.str());
-    Compiled divided = compile(text, "1", "partition", "adamw");
-    ASSERT_TRUE(divided) << divided.errors;
-    std::vector<Point> chain = chainOf(*divided.module);
+    Compiled planned = compile(text, "1", "plan", "adamw");
+    ASSERT_TRUE(planned) << planned.errors;
+    std::vector<Point> chain = chainOf(*planned.module);
     checkChain(chain);
     // What the chain says of its end is what the plan has; P12: not more than
     // without a budget.
-    int64_t most = plannedPeak(text, "1", "adamw");
+    int64_t most = peak(planned);
     EXPECT_EQ(chain.back().peak, most);
     EXPECT_LE(most, plannedPeak(text, "", "adamw"));
   }
@@ -343,6 +347,7 @@ TEST_F(Budget, P13_TheSameBits) {
       ASSERT_TRUE(lowered) << lowered.errors;
       std::vector<PhaseTime> times;
       CompileOptions options;
+      options.kernels = kernels.get();
       auto writer = emitArtifact(*lowered.module, options, times);
       ASSERT_TRUE(writer) << writer.status().message();
       std::string bytes = *writer->bytes();
