@@ -40,6 +40,9 @@ struct Row {
   bool trains = true;
 };
 
+/// Into the names of the tests, which would have bytes of pointers.
+void PrintTo(const Row &row, std::ostream *out) { *out << row.name; }
+
 double same(double x, int) { return x; }
 
 double normalized(double x, int channel) {

@@ -52,6 +52,23 @@ def classifier(rows: int = 4, dtype: str = "f32") -> Dict[str, Any]:
     }
 
 
+def sliced_labels() -> Dict[str, Any]:
+    """A classifier that reads all labels but the first."""
+    graph = classifier()
+    graph["inputs"][1] = {"name": "labels", "type": "i64", "shape": [5]}
+    graph["nodes"][1]["inputs"][1] = "read"
+    graph["nodes"].insert(
+        0,
+        {
+            "op": "slice",
+            "inputs": ["labels"],
+            "outputs": ["read"],
+            "attributes": {"starts": [1], "limits": [5], "strides": [1]},
+        },
+    )
+    return graph
+
+
 def layers(dtype: str = "f32") -> Dict[str, Any]:
     """tanh(x w^T + b) and x w^T + b, differentiable in all, with a state that
     counts the forwards."""

@@ -57,6 +57,20 @@ class StepTest(unittest.TestCase):
         np.testing.assert_allclose(step["fc.w"], w, atol=1e-5)
         np.testing.assert_allclose(step["fc.b"], b, atol=1e-5)
 
+    def test_ranges_of_slices(self):
+        step = tandem.Step(
+            tandem.compile(models.sliced_labels(), optimizer="sgd:lr=0.5"),
+            threads=1,
+        )
+        labels = {v.name: v for v in step.artifact.values}["labels"]
+        self.assertIsNone(labels.high)
+        (read,) = labels.ranges
+        self.assertEqual((read["begins"], read["ends"]), ([1], [5]))
+        self.assertEqual(read["high"], 3)
+        step(self.x, np.array([99, 0, 1, 2, 0]))  # 99 is read by nobody
+        with self.assertRaises(tandem.TandemError):
+            step(self.x, np.array([0, 0, 1, 3, 0]))
+
     def test_copies_and_pickles_are_refused_in_words(self):
         # A copy shared the model, and ended the process when that was gone.
         step = tandem.Step(self.artifact)

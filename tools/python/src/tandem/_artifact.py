@@ -34,6 +34,9 @@ class Value:
     high: Optional[int] = None
     low: Optional[int] = None
     ignored: Optional[int] = None
+    #: Of integers: what elements of some slices are, beside what `high` says of
+    #: all: {"begins", "ends", "steps", "low", "high", "ignored"} of each.
+    ranges: Tuple[Mapping[str, Any], ...] = ()
     #: Further names of a parameter that several modules share.
     also_called: Tuple[str, ...] = ()
 
@@ -157,6 +160,7 @@ class Artifact:
                 v.get("high"),
                 v.get("low"),
                 v.get("ignored"),
+                tuple(v.get("ranges", ())),
                 tuple(v.get("also_called", ())),
             )
             for v in self.manifest["values"]
