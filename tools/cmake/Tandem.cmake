@@ -344,7 +344,7 @@ endfunction()
 function(tandem_pch name source header)
   add_library(${name} STATIC ${source})
   target_precompile_headers(${name} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:${header}>")
+    "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>") # no absolute path in what CMake writes
   set(launcher)
   if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES ccache)
     set(launcher ${PROJECT_SOURCE_DIR}/tools/lib/precompile)
@@ -355,7 +355,7 @@ endfunction()
 if(TANDEM_PRECOMPILE)
   foreach(level "" -small -seldom -unoptimized)
     tandem_pch(tandem-runtime-pch${level} ${PROJECT_SOURCE_DIR}/runtime/Pch.cpp
-      ${PROJECT_SOURCE_DIR}/runtime/Pch.h)
+      runtime/Pch.h)
     target_link_libraries(tandem-runtime-pch${level} PUBLIC tandem-flags)
   endforeach()
   tandem_harden(tandem-runtime-pch)

@@ -28,7 +28,7 @@ set_target_properties(tandem-mlir PROPERTIES TANDEM_SEES_MLIR ON)
 
 foreach(level "" -unoptimized)
   tandem_pch(tandem-pch${level} ${PROJECT_SOURCE_DIR}/ir/Pch.cpp
-    ${PROJECT_SOURCE_DIR}/ir/Pch.h)
+    ir/Pch.h)
   target_link_libraries(tandem-pch${level} PUBLIC tandem-mlir)
 endforeach()
 target_compile_options(tandem-pch-unoptimized PRIVATE $<$<CONFIG:Release>:-O0>)
