@@ -366,7 +366,8 @@ Conflict SharedRaces::change(uint32_t thread, size_t offset, size_t bytes,
   uint32_t *w = writes.data() + offset, *r = reads.data() + offset;
   Conflict conflict;
   uint32_t lastRead = 0, lastWrite = 0;
-  size_t different = isAlike(w, bytes) && isAlike(r, bytes) ? 1 : bytes;
+  size_t different =
+      bytes && isAlike(w, bytes) && isAlike(r, bytes) ? 1 : bytes;
   for (size_t i = 0; i < different; ++i) {
     if (w[i] >= limit && w[i] != lastWrite) {
       lastWrite = w[i];
