@@ -64,11 +64,18 @@ static Tensor mlp(Trace &trace, const Tensor &x) {
   return dense(trace, "down", h, kWidth, 1.0 / std::sqrt(2.0 * layers));
 }
 
+/// 0 if `text` is no number.
+static int64_t count(const char *text) {
+  char *end;
+  int64_t number = std::strtol(text, &end, 10);
+  return *end || number > 4096 ? 0 : number;
+}
+
 int main(int argc, char **argv) {
   if (argc > 2)
-    batch = std::atoi(argv[2]);
+    batch = count(argv[2]);
   if (argc > 3)
-    layers = std::atoi(argv[3]);
+    layers = count(argv[3]);
   if (argc < 2 || argc > 4 || argv[1][0] == '-' || batch < 1 || layers < 1) {
     std::fprintf(stderr, "usage: addition-gpt OUTPUT.mlir [BATCH [LAYERS]]\n");
     return 2;

@@ -54,12 +54,12 @@ print_help() {
     NR > 1 { sub(/^# ?/, ""); print }' "$1"
 }
 
-# Jobs that fit the cores and the memory: a translation unit that includes
-# MLIR takes up to 1 GiB.
+# Jobs that fit the cores and the memory: sources that include MLIR and are compiled
+# as one take up to 1.3 GiB.
 jobs_that_fit() {
   local cores memory
   cores=$(nproc)
-  memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+  memory=$(awk '/^MemAvailable:/ { print int($2 / 1.3 / 1048576) }' /proc/meminfo)
   if [ "${memory:-1}" -lt 1 ]; then memory=1; fi
   echo $((cores < memory ? cores : memory))
 }

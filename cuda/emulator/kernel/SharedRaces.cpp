@@ -231,8 +231,8 @@ Conflict SharedRaces::conflictWith(uint32_t thread, uint32_t stamp,
   return conflict;
 }
 
-/// The same, with the stamp that was asked of last: what a thread sees once it
-/// sees from there on.
+/// isSeen(), which is not asked again of the stamp that a thread saw last: what
+/// it sees once, it sees from there on.
 bool SharedRaces::seesWrite(uint32_t thread, uint32_t write) {
   if (write == seen[thread])
     return true;
