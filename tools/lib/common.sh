@@ -81,8 +81,8 @@ toolchain_options() {
   if command -v ccache >/dev/null; then
     # A precompiled header of 290 MB is known by its sum (tools/lib/precompile), a
     # file is not preprocessed before it is compiled, and another clone finds what
-    # this one compiled.
-    local launcher="env;CCACHE_BASEDIR=$PWD;CCACHE_NOHASHDIR=1"
+    # this one compiled, also if another locale is set there.
+    local launcher="env;LC_ALL=C.UTF-8;CCACHE_BASEDIR=$PWD;CCACHE_NOHASHDIR=1"
     launcher+=';CCACHE_MAXSIZE=5G;CCACHE_INODECACHE=1;CCACHE_DEPEND=1;CCACHE_PCH_EXTSUM=1'
     launcher+=';CCACHE_SLOPPINESS=pch_defines,time_macros'
     launcher+=',include_file_mtime,include_file_ctime;ccache'
