@@ -135,8 +135,6 @@ Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
   std::string failedPass;
   passes.addInstrumentation(std::make_unique<Watch>(failedPass));
   std::vector<std::string> said;
-  if (reproducer)
-    reproducer->begin(module, passes, phase);
   LogicalResult result = success();
   {
     ScopedDiagnosticHandler handler(
@@ -162,7 +160,5 @@ Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
       message += "; " + (said ? *said : said.status().message());
     }
   }
-  if (reproducer)
-    reproducer->end();
   return succeeded(result) ? Status::success() : Status::failed(message);
 }

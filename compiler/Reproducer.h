@@ -51,7 +51,7 @@ private:
 
 /// Runs the passes, which are of `phase`. Fails with a message that says
 /// whether the model or the compiler is at fault; in the latter case
-/// `reproducer`, if there is one, is written, and named.
+/// `reproducer`, if there is one, which has begun, is written, and named.
 Status runPasses(mlir::ModuleOp module, mlir::PassManager &passes,
                  llvm::StringRef phase, Reproducer *reproducer);
 

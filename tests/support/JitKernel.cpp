@@ -8,6 +8,7 @@
 #include "passes/pipelines/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -93,7 +94,8 @@ void JitKernel::compile(int vectorBits) {
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   addLowerToCpuPasses(passes);
-  if (failed(passes.run(*lowered)))
+  passes.enableVerifier(false); // once is enough, as in the compiler
+  if (failed(passes.run(*lowered)) || failed(verify(*lowered)))
     return;
   LaunchOp launch;
   lowered->walk([&](LaunchOp op) { launch = op; });

@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -46,7 +47,8 @@ void CudaKernel::compile(const CudaOptions &options) {
   lowered = cast<ModuleOp>(original.get()->clone());
   PassManager passes(&context);
   addLowerToCudaPasses(passes);
-  if (failed(passes.run(*lowered)))
+  passes.enableVerifier(false); // once is enough, as in the compiler
+  if (failed(passes.run(*lowered)) || failed(verify(*lowered)))
     return;
   lowered->walk([&](LaunchOp op) { launch = op; });
   if (!launch) {
