@@ -11,10 +11,11 @@ cd "$work" || exit 1
 command -v mpirun >/dev/null || { echo 'there is no mpirun'; exit 77; }
 [ -e "$bin/../lib/libtandem-mpi.so" ] || { echo 'no libtandem-mpi.so'; exit 77; }
 
-# compile ARTIFACT MODEL [options]: with the optimizer of these tests.
+# compile ARTIFACT MODEL [options]: with the optimizer of these tests, and code
+# that is made fast.
 compile() {
   expect 0 '' "$bin/tandem" compile "$2" -o "$1.tdm" --optimizer=adamw:lr=2e-3 \
-    "${@:3}"
+    --effort=0 "${@:3}"
 }
 
 # over RANKS COMMAND...: runs it in so many processes, or here.

@@ -9,7 +9,7 @@ rows=("${digitRows[@]}" --accumulate=3)
 
 compile() { # ARTIFACT [options]
   expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o "$1.tdm" \
-    --optimizer=adamw:lr=2e-3 --accumulate --clip=norm:1 "${@:2}"
+    --optimizer=adamw:lr=2e-3 --accumulate --clip=norm:1 --effort=0 "${@:2}"
 }
 compile one
 # 7 updates, then 2 batches, then the rest.

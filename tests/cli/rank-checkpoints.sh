@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/over-ranks.sh
 source "$(dirname "$0")/over-ranks.sh"
 expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o one.tdm \
-  --optimizer=adamw:lr=2e-3
+  --optimizer=adamw:lr=2e-3 --effort=0
 rows=("${digitRows[@]}" --seed 0)
 
 over 1 train one.tdm "${rows[@]}" --steps 20 --log one.jsonl \
@@ -25,7 +25,7 @@ done
 # Found in PATH, the program knows its libraries by where it is, not by what lies
 # beside the current folder.
 expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o two.tdm \
-  --optimizer=adamw:lr=2e-3 --mesh=data=2 --parallel=ddp
+  --optimizer=adamw:lr=2e-3 --effort=0 --mesh=data=2 --parallel=ddp
 mkdir -p elsewhere/bin elsewhere/lib
 echo 'no library' >elsewhere/lib/libtandem-mpi.so
 expect 2 'expected 2 processes but got 1' env -C elsewhere/bin \
@@ -36,7 +36,8 @@ for plan in ddp zero1 zero2 fsdp; do
   for ranks in 2 4; do
     name=$plan-$ranks
     expect 0 '' "$bin/tandem" compile "$2/digits/mlp.mlir" -o "$name.tdm" \
-      --optimizer=adamw:lr=2e-3 --mesh=data="$ranks" --parallel="$plan"
+      --optimizer=adamw:lr=2e-3 --effort=0 \
+      --mesh=data="$ranks" --parallel="$plan"
   done
   for run in first second; do
     over 4 train "$plan-4.tdm" "${rows[@]}" --steps 20 --log $run.jsonl --force \

@@ -13,7 +13,7 @@ compile() { # ARTIFACT [options]
   local to=$1
   shift
   expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
+    --optimizer=adamw:lr=2e-3 --effort=0 "$@"
 }
 
 # merged INDEX FILE: writes what the index has to one file.

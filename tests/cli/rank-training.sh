@@ -6,7 +6,7 @@
 # shellcheck source=tests/cli/over-ranks.sh
 source "$(dirname "$0")/over-ranks.sh"
 compile() { # MODEL OUTPUT [options]
-  expect 0 '' "$bin/tandem" compile "$1" -o "$2.tdm" "${@:3}"
+  expect 0 '' "$bin/tandem" compile "$1" -o "$2.tdm" --effort=0 "${@:3}"
 }
 both() { # CODE TEXT COMMAND...
   expect "$1" "$2" "$mpi" 2 120 "$bin/tandem-run" "${@:3}"

@@ -12,7 +12,7 @@ compile() { # OUTPUT [options]
   local to=$1
   shift
   expect 0 '' "$bin/tandem" compile "$source" -o "$to.tdm" \
-    --optimizer=adamw:lr=2e-3 "$@"
+    --optimizer=adamw:lr=2e-3 --effort=0 "$@"
 }
 
 train() { # MODEL RANKS

@@ -10,6 +10,7 @@
 #include "cuda/Register.h"
 #include "cuda/emulator/Control.h"
 #include "runtime/model/Model.h"
+#include "tests/support/TestKernels.h"
 
 #include "ir/Dialect.h"
 
@@ -72,6 +73,8 @@ std::string compile(const Source &source, const std::string &target,
     return "";
   }
   CompileOptions options;
+  auto kernels = testKernels();
+  options.kernels = kernels.get();
   options.target = target == "cuda" ? "cuda:sm_90" : target;
   options.emulation = target == "cuda";
   options.cubin = "no";

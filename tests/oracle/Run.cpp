@@ -7,6 +7,7 @@
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "runtime/model/Model.h"
+#include "tests/support/TestKernels.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -46,6 +47,7 @@ public:
   bool runPhases(const std::string &last) {
     options.inference = !trains;
     options.threads = 1;
+    options.kernels = kernels.get();
     options.stopAfter = last;
     if (module)
       if (Status status = tandem::runPhases(*module, options, times); !status)
@@ -72,6 +74,7 @@ public:
   std::string error;
 
 private:
+  std::unique_ptr<KernelCache> kernels = testKernels();
   ScopedDiagnosticHandler handler;
 };
 
@@ -121,6 +124,8 @@ static std::string write(Program &program) {
 std::string oracle::runCompiled(const Cases &cases, const std::string &type,
                                 NamedNumbers &outputs) {
   Program program(cases, type, Asked::Derivatives);
+  // Both kinds of code, and the common one takes LLVM twice the time.
+  program.options.effort = type == "f64" ? 0 : 2;
   if (!program.module || !program.runPhases(""))
     return program.error;
   std::string path = write(program);

@@ -5,6 +5,7 @@
 #include "ir/Signature.h"
 #include "ir/reference/Evaluator.h"
 #include "tests/semantics/Harness.h"
+#include "tests/support/TestKernels.h"
 
 #include <cmath>
 #include <unistd.h>
@@ -191,6 +192,8 @@ static std::string checkOn(runtime::Device device, const Recipe &recipe,
                            ModuleOp captured) {
   OwningOpRef<ModuleOp> module(captured.clone());
   CompileOptions options;
+  auto kernels = testKernels();
+  options.kernels = kernels.get();
   options.threads = 1;
   if (!device.isHost()) {
     options.target = "cuda:sm_90";

@@ -4,6 +4,7 @@
 
 #include "ir/Dialect.h"
 #include "tests/semantics/ReferenceMachine.h"
+#include "tests/support/TestKernels.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -139,25 +140,31 @@ static std::string artifactOf(const Source &source, bool isTraced,
       llvm::join(options.precision, " ") + "\n" + options.ema + "\n" +
       options.swa + "\n" + llvm::join(options.groups, "\n") + "\n" +
       (options.inference ? "i" : "") + (options.accumulate ? "a" : "") +
-      (options.centralize ? "c" : "");
+      (options.centralize ? "c" : "") + std::to_string(options.effort);
   auto &files = artifacts().files;
   if (auto found = files.find(key); found != files.end())
     return found->second;
-  Compiled compiled = compile(source, isTraced, options);
+  auto kernels = testKernels();
+  CompileOptions kept = options;
+  kept.kernels = kernels.get();
+  Compiled compiled = compile(source, isTraced, kept);
   error = compiled.error;
   if (!error.empty())
     return "";
   std::vector<PhaseTime> times;
-  return write(emitArtifact(*compiled.module, options, times), key, error);
+  return write(emitArtifact(*compiled.module, kept, times), key, error);
 }
 
 /// The file of the artifact of all sizes, or "".
 static std::string artifactOfSizes(const std::vector<Source> &sources,
                                    bool isTraced, const CompileOptions &options,
                                    std::string &error) {
+  auto kernels = testKernels();
+  CompileOptions kept = options;
+  kept.kernels = kernels.get();
   std::vector<SizeModules> sizes;
   for (const Source &source : sources) {
-    Compiled compiled = compile(source, isTraced, options);
+    Compiled compiled = compile(source, isTraced, kept);
     error = compiled.error;
     if (!error.empty())
       return "";
@@ -166,7 +173,7 @@ static std::string artifactOfSizes(const std::vector<Source> &sources,
     size.modules.push_back(std::move(compiled.module));
   }
   std::vector<PhaseTime> times;
-  return write(emitSizes(sizes, options, times),
+  return write(emitSizes(sizes, kept, times),
                "sizes " + std::to_string(artifacts().files.size()), error);
 }
 

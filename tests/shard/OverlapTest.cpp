@@ -13,6 +13,7 @@
 #include "runtime/comm/PeerCommunicator.h"
 #include "runtime/comm/ThreadPeers.h"
 #include "runtime/model/Model.h"
+#include "tests/support/TestKernels.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -91,7 +92,10 @@ artifact::ArtifactReader compiled(const std::function<void(Trace &)> &program,
   auto module = parseSourceString<ModuleOp>(*text, &context);
   EXPECT_TRUE(module);
   CompileOptions options;
+  auto kernels = testKernels();
+  options.kernels = kernels.get();
   options.threads = 1;
+  options.effort = 0;
   options.mesh = "data=" + std::to_string(ranks);
   options.parallel = parallel;
   options.optimizer = "adamw:lr=0.05";

@@ -7,6 +7,7 @@
 #include "runtime/comm/ThreadPeers.h"
 #include "runtime/pipeline/Forward.h"
 #include "runtime/pipeline/PlannedMemory.h"
+#include "tests/support/TestKernels.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -58,7 +59,10 @@ Compilation test::compiled(const Program &program, const Way &way) {
   auto module = parseSourceString<ModuleOp>(*text, &context);
   EXPECT_TRUE(module);
   CompileOptions options;
+  auto kernels = testKernels();
+  options.kernels = kernels.get();
   options.threads = 1;
+  options.effort = 0;
   options.optimizer = way.optimizer;
   options.accumulate = true;
   options.clip = way.clip;

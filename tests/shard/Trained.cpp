@@ -4,6 +4,7 @@
 #include "ir/Dialect.h"
 #include "runtime/model/Pieces.h"
 #include "tests/runtime/comm/Ranks.h"
+#include "tests/support/TestKernels.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -26,6 +27,8 @@ std::string test::compiled(Traced model, const Sizes &sizes,
   EXPECT_TRUE(text.ok()) << text.status().message();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(*text, &context);
   options.threads = 1;
+  auto kernels = testKernels();
+  options.kernels = kernels.get();
   std::vector<PhaseTime> times;
   Status status = runPhases(*module, options, times);
   EXPECT_TRUE(status.ok()) << status.message();
