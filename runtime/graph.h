@@ -117,7 +117,8 @@ TDM_EXPORT tdm_status tdm_graph_backward(tdm_tensor *const *roots,
                                          tdm_tensor *const *inputs,
                                          size_t input_count, unsigned flags);
 
-/* Sets `results` to the gradients that arrive at `inputs`, and collects none.
+/* Sets `results` to the gradients that arrive at `inputs`, and collects none. A
+ * result may share memory with another one, or with a gradient that was given.
  * With TDM_CREATE_GRAPH they have history: then functions and programs of the
  * graph must have second derivatives. Where no gradient arrives it is an error,
  * or what TDM_UNUSED_EMPTY or TDM_UNUSED_ZEROS says. */
@@ -278,8 +279,9 @@ typedef struct tdm_function {
                         size_t input_count, tdm_tensor *const *outputs,
                         size_t output_count);
   /* Gets a gradient, perhaps empty, for each output, then for each input that
-   * the forward declared to write; sets one, or leaves it empty, for each input
-   * of the forward. Grad mode is on under TDM_CREATE_GRAPH. */
+   * the forward declared to write, which it must not write: others may have
+   * them, too. Sets one, or leaves it empty, for each input of the forward.
+   * Grad mode is on under TDM_CREATE_GRAPH. */
   tdm_status (*backward)(void *user, tdm_node *node,
                          tdm_tensor *const *gradients, size_t gradient_count,
                          tdm_tensor *const *results, size_t result_count);

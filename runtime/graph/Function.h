@@ -45,6 +45,7 @@ public:
                       std::vector<Value> &outputs);
 
   std::string name() const override { return spec.name; }
+  bool isCallers() const override { return true; }
   Status run(Gradients &inputs, Gradients &outputs,
              const RunMode &mode) override;
   void announceRelease() override;

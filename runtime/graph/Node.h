@@ -130,6 +130,8 @@ public:
   virtual std::string name() const = 0;
   /// Leaves collect gradients; they run before all other nodes.
   virtual bool isLeaf() const { return false; }
+  /// A backward of the caller's: it may not write the gradients that it gets.
+  virtual bool isCallers() const { return false; }
   /// Takes a gradient for each input, some of them undefined, and gives one for
   /// each edge, or an undefined one. Queues device work on current streams.
   /// May take `inputs` apart.

@@ -112,8 +112,9 @@ void noteBefore(std::vector<Noted> &noted, const Value &gradient) {
     noted.push_back({gradient.tensor.storage(), gradient.tensor.version()});
 }
 
-/// A hook may replace the gradients that it was given, but not write them.
-Status checkUnwritten(std::vector<Noted> &noted, const char *hook,
+/// A hook may replace the gradients that it was given, but not write them; nor
+/// may the backward of a function.
+Status checkUnwritten(std::vector<Noted> &noted, const char *who,
                       const Node &node) {
   bool isWritten = std::ranges::any_of(noted, [](const Noted &one) {
     return one.storage->version() != one.version;
@@ -121,15 +122,15 @@ Status checkUnwritten(std::vector<Noted> &noted, const char *hook,
   noted.clear();
   if (!isWritten)
     return Status::success();
-  return Status::usage(std::string(hook) + " of node " + describe(node) +
+  return Status::usage(std::string(who) + " of node " + describe(node) +
                        " wrote the gradient that it was given: expected "
                        "another in its place");
 }
 
 } // namespace
 
-/// Hooks see a copy of what the caller gave: they could write it.
-Status Task::keepFromHooks(Gradients &gradients) const {
+/// Callbacks see a copy of what the caller gave: they could write it.
+Status Task::keepFromCallbacks(Gradients &gradients) const {
   for (Value &gradient : gradients) {
     const Tensor &tensor = gradient.tensor;
     if (!tensor.defined() || std::ranges::none_of(roots, [&](const Root &root) {
@@ -172,7 +173,7 @@ Status conform(const Node &node, int input, Value &gradient) {
 
 Status Task::callHooks(Lane &lane, Node &node, NodeHooks *hooks) {
   if (!hooks->tensor.empty() || !hooks->pre.empty())
-    if (Status status = keepFromHooks(lane.inputs); !status)
+    if (Status status = keepFromCallbacks(lane.inputs); !status)
       return status;
   Status status =
       hooks->tensor.forEach([&](NodeHooks::TensorHook &hook, int input) {
@@ -292,11 +293,21 @@ Status Task::callNode(Lane &lane, Node &node, NodeHooks *hooks) {
   outputs.resize(node.edges().size());
   if (!mode.retain)
     node.announceRelease();
+  if (node.isCallers()) {
+    if (Status status = keepFromCallbacks(inputs); !status)
+      return status;
+    for (const Value &input : inputs)
+      noteBefore(lane.noted, input);
+  }
   {
     Profiled profiled(node, inputs);
-    if (Status status = node.run(inputs, outputs, mode); !status)
+    if (Status status = node.run(inputs, outputs, mode); !status) {
+      lane.noted.clear();
       return status;
+    }
   }
+  if (Status status = checkUnwritten(lane.noted, "backward", node); !status)
+    return status;
   ++lane.ran;
   if (!mode.retain)
     node.release();
@@ -316,7 +327,7 @@ Status Task::callNode(Lane &lane, Node &node, NodeHooks *hooks) {
   lane.seen.resize(node.inputs().size()); // of a first hook: undefined
   if (!hooks->post.empty())
     for (Gradients *shown : {&outputs, &lane.seen})
-      if (Status status = keepFromHooks(*shown); !status)
+      if (Status status = keepFromCallbacks(*shown); !status)
         return status;
   return hooks->post.forEach([&](NodeHooks::PostHook &hook, int) {
     for (const Gradients *shown : {&outputs, &lane.seen})

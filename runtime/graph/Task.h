@@ -62,7 +62,7 @@ struct Ready {
   }
 };
 
-/// A gradient that a hook is given, as it was before.
+/// A gradient that a callback is given, as it was before.
 struct Noted {
   std::shared_ptr<runtime::Storage> storage;
   uint64_t version;
@@ -189,7 +189,7 @@ private:
   void count(int state);
   Status runNode(Lane &lane, int index);
   Status callHooks(Lane &lane, Node &node, NodeHooks *hooks);
-  Status keepFromHooks(Gradients &gradients) const;
+  Status keepFromCallbacks(Gradients &gradients) const;
   Status capture(Lane &lane, Node &node);
   Status callNode(Lane &lane, Node &node, NodeHooks *hooks);
   Status checkOutputs(Lane &lane, Node &node);

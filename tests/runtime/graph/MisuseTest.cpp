@@ -161,6 +161,30 @@ TEST(GraphMisuse, HooksThatWriteTheirGradientAreRefused) {
   EXPECT_FALSE(gradientOf(x).defined());
 }
 
+// The same of a function's backward, which was not looked at: what was captured
+// or retained of that gradient had nines, and so had the caller's own.
+TEST(GraphMisuse, FunctionsThatWriteTheirGradientAreRefused) {
+  Function function{
+      "writes",
+      [](Node &, const TensorList &in, TensorList &out) {
+        out[0] = scale(in[0], 1);
+      },
+      [](Node &, const TensorList &gradients, TensorList &results) {
+        Tensor gradient = gradients[0];
+        overwrite(gradient);
+        results[0] = gradient;
+      }};
+  const char *message = "backward of node 'writes'";
+  Tensor x = leaf({1, 1, 1}), given = numbers({1, 2, 3});
+  Tensor y = call(function, {x})[0];
+  expectMessage(messageOf([&] { backward({y}, {given}); }), message);
+  EXPECT_EQ(valuesOf(given), (Floats{1, 2, 3}));
+  EXPECT_FALSE(gradientOf(x).defined());
+  y = call(function, {x})[0];
+  check(tdm_tensor_retain_grad(y.get()));
+  expectMessage(messageOf([&] { backward({sum(scale(y, 2))}); }), message);
+}
+
 TEST(GraphMisuse, OutputsThatAreNotThereCannotBeDeclared) {
   Function function{"one",
                     [](Node &node, const TensorList &in, TensorList &out) {
