@@ -138,7 +138,7 @@ static size_t keysBehind(ArrayRef<PassStep> steps,
     return step.name == "deduplicate-kernels";
   });
   auto emitted = llvm::find_if(steps, [](const PassStep &step) {
-    return step.name == "emit-cpu-kernels";
+    return step.name == "emit-cpu-kernels" || step.name == "emit-cuda-kernels";
   });
   return chosen != steps.end() && emitted != steps.end() && chosen < emitted
              ? size_t(chosen - steps.begin()) + 1
@@ -182,7 +182,8 @@ Status tandem::runSteps(ModuleOp module, ArrayRef<PassStep> steps, size_t count,
       if (Status s = run.steps(now.take_front(keyed), kVerifiesEach); !s)
         return s;
       TimingScope keys = run.timing.nest("keys of kernels");
-      addKernelKeys(module, options.kernels, options.effort);
+      addKernelKeys(module, options.kernels,
+                    {options.effort, options.emulation});
       run.isCounted = options.kernels == nullptr;
     }
     if (Status s = run.steps(now.drop_back().drop_front(keyed), kVerifiesEach);

@@ -46,15 +46,17 @@ static LogicalResult verifyCompiled(Operation *op, NamedAttribute attribute) {
   auto list = dyn_cast<DenseI64ArrayAttr>(value);
   bool isRight = attribute.getName() == kCodeAttr
                      ? isa<StringAttr>(value)
-                     : list && list.size() == 3 &&
-                           llvm::all_of(list.asArrayRef(),
-                                        [](int64_t n) { return n >= 0; });
+                     : isa<KernelFactsAttr>(value) ||
+                           (list && list.size() == 3 &&
+                            llvm::all_of(list.asArrayRef(),
+                                         [](int64_t n) { return n >= 0; }));
   if (isRight)
     return success();
   return op->emitOpError() << "expected '" << attribute.getName() << "' to be "
                            << (attribute.getName() == kCodeAttr
                                    ? "a string"
-                                   : "3 numbers of at least 0")
+                                   : "3 numbers of at least 0, or the facts "
+                                     "of a kernel")
                            << ", but got " << value;
 }
 

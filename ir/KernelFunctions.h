@@ -30,6 +30,7 @@ inline constexpr llvm::StringLiteral kGrainAttr = "tandem.grain";
 inline constexpr llvm::StringLiteral kCodeAttr = "tandem.code";
 /// `tandem.compiled = array<i64: 8, 0, 1>` beside it, items, bytes of scratch
 /// and grain: on a kernel if its code is there already, and on its function.
+/// For a GPU it is the `#tandem.kernel_facts` of the function.
 inline constexpr llvm::StringLiteral kCompiledAttr = "tandem.compiled";
 
 /// What launches need to know of code.

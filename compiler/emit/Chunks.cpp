@@ -14,23 +14,6 @@
 using namespace mlir;
 using namespace tandem;
 
-/// Kernels in one chunk: enough to share LLVM's start-up, few enough that two
-/// threads have work to share.
-static constexpr size_t kChunk = 4;
-
-/// Adds `op` and every symbol that it uses, directly or not.
-static void collect(Operation *op, SymbolTable &symbols,
-                    llvm::SetVector<Operation *> &needed) {
-  if (!needed.insert(op))
-    return;
-  auto uses = SymbolTable::getSymbolUses(op);
-  if (!uses)
-    return;
-  for (SymbolTable::SymbolUse use : *uses)
-    if (Operation *used = symbols.lookup(use.getSymbolRef().getRootReference()))
-      collect(used, symbols, needed);
-}
-
 /// Makes what a piece has nobody else's, but for what `isExported`.
 static void finishCopy(Operation *copy, bool isExported) {
   for (NamedAttribute attr : llvm::to_vector(copy->getDiscardableAttrs()))
@@ -45,25 +28,8 @@ static void finishCopy(Operation *copy, bool isExported) {
   }
 }
 
-/// Copies the functions `names` and what they use into a module of their own.
-static Chunk extract(Operation *kernels, SymbolTable &symbols,
-                     ArrayRef<std::string> names) {
-  llvm::SetVector<Operation *> needed;
-  for (const std::string &name : names)
-    collect(symbols.lookup(name), symbols, needed);
-  Chunk chunk = ModuleOp::create(kernels->getLoc());
-  OpBuilder b = OpBuilder::atBlockEnd(chunk->getBody());
-  for (Operation &op : kernels->getRegion(0).front()) {
-    if (!needed.contains(&op))
-      continue;
-    Operation *copy = b.clone(op);
-    auto symbol = dyn_cast<SymbolOpInterface>(copy);
-    finishCopy(copy, symbol && llvm::is_contained(names, symbol.getName()));
-  }
-  return chunk;
-}
-
-/// As `collect`, up to functions of kernels.
+/// Adds every symbol that `op` uses, directly or not, up to functions of
+/// kernels.
 static void collectUnit(Operation *op, SymbolTable &symbols,
                         llvm::SetVector<Operation *> &needed) {
   auto uses = SymbolTable::getSymbolUses(op);
@@ -97,16 +63,6 @@ Chunk tandem::unitOf(Operation *kernels, SymbolTable &symbols, StringRef name,
       cast<SymbolOpInterface>(copy).setName(as);
   }
   return unit;
-}
-
-std::vector<Chunk> tandem::chunksOf(Operation *kernels,
-                                    ArrayRef<std::string> exported) {
-  SymbolTable symbols(kernels);
-  std::vector<Chunk> chunks;
-  for (; !exported.empty();
-       exported = exported.drop_front(std::min(kChunk, exported.size())))
-    chunks.push_back(extract(kernels, symbols, exported.take_front(kChunk)));
-  return chunks;
 }
 
 Status tandem::forEachIndex(size_t count, int threads,

@@ -1,9 +1,10 @@
 //===- Chunks.h - kernels in pieces that are compiled apart ---------------===//
 //
-// Kernels for a GPU are compiled in chunks of a fixed size, those for a
-// processor one by one, each piece in an LLVM context of its own: several at a
-// time, and the bytes depend on nothing but the input. A function that several
-// pieces use is compiled in each.
+// Kernels are compiled one by one, each in an LLVM context of its own: several
+// at a time, and the bytes depend on nothing but the input. A function that
+// several kernels use is compiled in each. In a chunk the kernel alone and what
+// is declared are visible from outside, and nothing has attributes of the
+// dialect.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_COMPILER_EMIT_CHUNKS_H
@@ -22,13 +23,6 @@
 namespace tandem {
 
 using Chunk = mlir::OwningOpRef<mlir::ModuleOp>;
-
-/// Copies the LLVM functions `exported` of `kernels`, an op with a symbol
-/// table, and what they use: some to each chunk, in their order. In a chunk
-/// only those and what it declares are visible from outside, and nothing has
-/// attributes of the dialect.
-std::vector<Chunk> chunksOf(mlir::Operation *kernels,
-                            llvm::ArrayRef<std::string> exported);
 
 /// Copies the LLVM function `name`, with `tandem.kernel`, and what it uses into
 /// a module of its own, where it is called `as`. Other functions with that

@@ -1,6 +1,7 @@
 //===- DeviceChecks.cpp - what kernels for a GPU cannot have --------------===//
 #include "compiler/emit/DeviceChecks.h"
 #include "ir/Dialect.h"
+#include "ir/KernelFunctions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -51,7 +52,7 @@ Status tandem::checkKernels(gpu::GPUModuleOp kernels,
   };
   for (const std::string &name : exported) {
     auto function = kernels.lookupSymbol<LLVM::LLVMFuncOp>(name);
-    if (!function || function.isExternal() ||
+    if (!function || (function.isExternal() && codeKey(function).empty()) ||
         !function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
       return Status::failed("expected the kernel '" + name +
                             "' to be a function with 'nvvm.kernel'");

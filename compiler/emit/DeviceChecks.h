@@ -18,7 +18,8 @@
 namespace tandem {
 
 /// Checks the names, blocks and shared memory of the kernels `exported`, and
-/// that all that `kernels` call is there. Emits a diagnostic for each problem.
+/// that all that `kernels` call is there. Those with a key may have their code
+/// elsewhere. Emits a diagnostic for each problem.
 Status checkKernels(mlir::gpu::GPUModuleOp kernels,
                     const std::vector<std::string> &exported,
                     const CudaTarget &target);

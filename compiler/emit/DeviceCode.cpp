@@ -6,6 +6,7 @@
 #include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
 #include "ir/Dialect.h"
+#include "ir/KernelFunctions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -17,28 +18,38 @@
 using namespace mlir;
 using namespace tandem;
 
+namespace {
+/// A kernel, and its code where the cache has none.
+struct Unit {
+  LLVM::LLVMFuncOp function;
+  const CompiledKernel *entry = nullptr;
+  Chunk code;
+};
+} // namespace
+
 /// Says how many threads a block has, so that ptxas gives no kernel more
 /// registers than a block of that size can have.
-static void setBlocks(ModuleOp chunk, gpu::GPUModuleOp kernels) {
-  for (auto function : chunk.getOps<LLVM::LLVMFuncOp>()) {
-    auto original = kernels.lookupSymbol<LLVM::LLVMFuncOp>(function.getName());
-    KernelFactsAttr about = KernelFactsAttr::of(original);
-    DenseI64ArrayAttr block = about ? about.getBlock() : DenseI64ArrayAttr();
-    if (!block)
-      continue;
-    SmallVector<int32_t> sizes(block.asArrayRef());
-    // PTX takes one of the two.
-    function->removeAttr(NVVM::NVVMDialect::getMaxntidAttrName());
-    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                      DenseI32ArrayAttr::get(chunk.getContext(), sizes));
-  }
+static void setBlock(ModuleOp code, LLVM::LLVMFuncOp original) {
+  KernelFactsAttr about = KernelFactsAttr::of(original);
+  DenseI64ArrayAttr block = about ? about.getBlock() : DenseI64ArrayAttr();
+  auto function = code.lookupSymbol<LLVM::LLVMFuncOp>(deviceSymbol);
+  if (!block || !function)
+    return;
+  SmallVector<int32_t> sizes(block.asArrayRef());
+  // PTX takes one of the two.
+  function->removeAttr(NVVM::NVVMDialect::getMaxntidAttrName());
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    DenseI32ArrayAttr::get(code.getContext(), sizes));
 }
 
-/// Shared variables as the hardware and PTX want them, and names that differ
-/// from those of other chunks.
-static void prepare(llvm::Module &module, size_t chunk) {
+/// Shared variables as the hardware and PTX want them, and names that say
+/// nothing of other kernels.
+static void prepare(llvm::Module &module) {
   const llvm::DataLayout &layout = module.getDataLayout();
-  std::string suffix = "$" + std::to_string(chunk);
+  unsigned number = 0;
+  auto rename = [&](llvm::GlobalValue &value) {
+    value.setName(std::string(deviceSymbol) + "$" + std::to_string(number++));
+  };
   for (llvm::GlobalVariable &variable : module.globals()) {
     if (variable.getAddressSpace() == 3) {
       // Asynchronous copies and ldmatrix move 16 bytes; of internal variables
@@ -53,73 +64,31 @@ static void prepare(llvm::Module &module, size_t chunk) {
         variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
       }
     }
-    variable.setName(variable.getName() + suffix);
+    rename(variable);
   }
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
     function.addFnAttr(llvm::Attribute::NoUnwind);
     if (function.hasLocalLinkage())
-      function.setName(function.getName() + suffix);
+      rename(function);
   }
 }
 
-static Status compileChunk(ModuleOp chunk, size_t index,
-                           const CudaTarget &target, unsigned ptxVersion,
-                           std::string &ptx, std::string *bitcode,
-                           TimingScope *timing) {
-  llvm::LLVMContext context;
-  TimingScope step = timed(timing, "translate to LLVM IR");
-  std::string errors;
-  context.setDiagnosticHandler(std::make_unique<Listener>(errors));
-  std::unique_ptr<llvm::Module> module =
-      translateModuleToLLVMIR(chunk, context, "tandem");
-  if (!module)
-    return Status::failed("kernels could not be translated to LLVM IR");
-  auto machine = createMachine(target, ptxVersion);
-  module->setTargetTriple(machine->getTargetTriple());
-  module->setDataLayout(machine->createDataLayout());
-  prepare(*module, index);
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false; // a thread's registers are scalars
-  tuning.LoopInterleaving = false;
-  step = timed(timing, "LLVM's passes");
-  if (Status s = runPasses(*module, machine.get(), kCudaPipeline, tuning); !s)
-    return s;
-  if (Status s = checkOptimized(*module); !s)
-    return s;
-  if (bitcode) {
-    llvm::raw_string_ostream stream(*bitcode);
-    llvm::WriteBitcodeToFile(*module, stream);
-  }
-  step = timed(timing, "PTX");
-  auto text = emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
-  if (!text)
-    return text.status();
-  if (!errors.empty())
-    return Status::failed("kernels could not be translated to PTX: " + errors);
-  ptx = std::move(*text);
-  return Status::success();
+/// `text` with the kernel's name.
+static std::string named(std::string text, StringRef name) {
+  StringRef symbol = deviceSymbol;
+  for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;
+       at += name.size())
+    text.replace(at, symbol.size(), name);
+  return text;
 }
 
-/// One text, with the header once.
-static std::string join(const std::vector<std::string> &texts) {
-  constexpr StringLiteral lastOfHeader = ".address_size 64\n";
-  std::string joined;
-  for (StringRef text : texts) {
-    auto [header, body] = text.split(lastOfHeader);
-    if (joined.empty())
-      joined = (header + lastOfHeader).str();
-    joined += body;
-  }
-  return joined;
-}
-
-/// The version of PTX that the kernels need beside what the architecture needs.
-static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
+/// The version of PTX that the kernel needs beside what the architecture needs.
+static unsigned ptxVersionFor(ModuleOp code) {
   // From 8.4 on there are products of f8 values by mma.sync.
   bool hasFloats8 = false;
-  kernels.walk([&](LLVM::CallIntrinsicOp call) {
+  code.walk([&](LLVM::CallIntrinsicOp call) {
     StringRef name = call.getIntrin();
     hasFloats8 |= name.contains(".e4m3.") || name.contains(".e5m2.");
   });
@@ -127,29 +96,119 @@ static unsigned ptxVersionFor(gpu::GPUModuleOp kernels) {
     return 84;
   // Until 8.1 parameters had 4352 bytes.
   bool hasMany =
-      llvm::any_of(kernels.getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp f) {
+      llvm::any_of(code.getOps<LLVM::LLVMFuncOp>(), [](LLVM::LLVMFuncOp f) {
         return f.getNumArguments() * 8 > 4352;
       });
   return hasMany ? 81 : 0;
+}
+
+static Status compileUnit(ModuleOp code, StringRef name,
+                          const CudaTarget &target, bool keepBitcode,
+                          CompiledKernel &made, TimingScope *timing) {
+  llvm::LLVMContext context;
+  TimingScope step = timed(timing, "translate to LLVM IR");
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<Listener>(errors));
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(code, context, "tandem");
+  if (!module)
+    return Status::failed("kernels could not be translated to LLVM IR");
+  auto machine = createMachine(target, ptxVersionFor(code));
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  prepare(*module);
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false; // a thread's registers are scalars
+  tuning.LoopInterleaving = false;
+  step = timed(timing, "LLVM's passes");
+  if (Status s = runPasses(*module, machine.get(), kCudaPipeline, tuning); !s)
+    return s;
+  if (Status s = checkOptimized(*module); !s)
+    return Status::unsupported(named(s.message(), name));
+  if (keepBitcode) {
+    llvm::raw_string_ostream stream(made.bitcode);
+    llvm::WriteBitcodeToFile(*module, stream);
+  }
+  step = timed(timing, "PTX");
+  auto text = emitFile(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
+    return text.status();
+  if (!errors.empty())
+    return Status::failed("kernels could not be translated to PTX: " +
+                          named(errors, name));
+  made.object = std::move(*text);
+  return Status::success();
+}
+
+/// The number of a text's version of PTX: 80 of 8.0, 810 of 8.10.
+static unsigned versionOf(StringRef text) {
+  StringRef line = text.split("\n.version ").second.split('\n').first;
+  unsigned major = 0, minor = 0;
+  line.split('.').first.getAsInteger(10, major);
+  line.split('.').second.getAsInteger(10, minor);
+  return 1000 * major + minor;
+}
+
+/// One text, with the header of the latest version once.
+static std::string join(const std::vector<std::string> &texts) {
+  constexpr StringLiteral lastOfHeader = ".address_size 64\n";
+  std::string header, body;
+  unsigned latest = 0;
+  for (StringRef text : texts) {
+    auto [first, rest] = text.split(lastOfHeader);
+    if (unsigned version = versionOf(text); version > latest) {
+      latest = version;
+      header = (first + lastOfHeader).str();
+    }
+    body += rest;
+  }
+  return header + body;
 }
 
 Result<KernelCode>
 tandem::emitDeviceCode(gpu::GPUModuleOp kernels,
                        const std::vector<std::string> &exported,
                        const CudaTarget &target, bool keepBitcode, int threads,
-                       TimingScope *timing) {
+                       TimingScope *timing, KernelCache *cache) {
   if (Status s = checkKernels(kernels, exported, target); !s)
     return s;
-  std::vector<Chunk> chunks = chunksOf(kernels, exported);
-  for (Chunk &chunk : chunks)
-    setBlocks(*chunk, kernels);
-  unsigned version = ptxVersionFor(kernels);
-  std::vector<std::string> texts(chunks.size());
+  SymbolTable symbols(kernels);
+  std::vector<Unit> units(exported.size());
+  for (auto [unit, name] : llvm::zip_equal(units, exported)) {
+    unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
+    StringRef key = codeKey(unit.function);
+    unit.entry = cache && !key.empty() ? cache->find(key) : nullptr;
+    if (unit.entry)
+      continue;
+    if (unit.function.isExternal())
+      return Status::failed("the kernel '" + name + "' has no code");
+    SmallVector<std::string> calls; // a kernel calls none
+    unit.code = unitOf(kernels, symbols, name, deviceSymbol, calls);
+    setBlock(*unit.code, unit.function);
+  }
+  std::vector<std::string> texts(units.size());
   KernelCode code;
-  code.bitcode.resize(keepBitcode ? chunks.size() : 0);
-  Status status = forEachIndex(chunks.size(), threads, [&](size_t i) {
-    return compileChunk(*chunks[i], i, target, version, texts[i],
-                        keepBitcode ? &code.bitcode[i] : nullptr, timing);
+  code.modules.resize(keepBitcode ? units.size() : 0);
+  Status status = forEachIndex(units.size(), threads, [&](size_t i) {
+    Unit &unit = units[i];
+    CompiledKernel made;
+    if (!unit.entry) {
+      if (Status s = compileUnit(*unit.code, exported[i], target, keepBitcode,
+                                 made, timing);
+          !s)
+        return s;
+      KernelFactsAttr facts = KernelFactsAttr::of(unit.function);
+      StringRef key = codeKey(unit.function);
+      if (cache && facts && !key.empty()) {
+        llvm::raw_string_ostream(made.launch) << facts;
+        cache->store(key, made);
+      }
+    }
+    const CompiledKernel &kernel = unit.entry ? *unit.entry : made;
+    texts[i] = named(kernel.object, exported[i]);
+    if (keepBitcode)
+      code.modules[i] = {kernel.bitcode, exported[i]};
+    return Status::success();
   });
   if (!status)
     return status;

@@ -9,6 +9,7 @@
 #define TANDEM_COMPILER_EMIT_DEVICECODE_H
 
 #include "compiler/Target.h"
+#include "compiler/emit/KernelCache.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -21,21 +22,28 @@ class TimingScope;
 
 namespace tandem {
 
-struct KernelCode {
-  std::string ptx; ///< one text
-  /// The optimized modules that the text was made of, as bitcode.
-  std::vector<std::string> bitcode;
+/// An optimized module that PTX was made of.
+struct DeviceModule {
+  std::string bitcode;
+  std::string kernel; ///< what `deviceSymbol` in it is called
 };
 
-/// Returns the code of the functions `exported`. They are compiled in chunks,
+struct KernelCode {
+  std::string ptx; ///< one text
+  std::vector<DeviceModule> modules;
+};
+
+/// Returns the code of the functions `exported`. They are compiled one by one,
 /// `threads` at a time, and timed under `timing`; the result does not depend on
-/// `threads`. What a GPU cannot do is an Unsupported status, and a diagnostic
-/// at the op's place.
+/// `threads`, nor on `cache` (may be null), which has that of functions with a
+/// key (KernelKeys.h), and gets it. What a GPU cannot do is an Unsupported
+/// status, and a diagnostic at the op's place.
 Result<KernelCode> emitDeviceCode(mlir::gpu::GPUModuleOp kernels,
                                   const std::vector<std::string> &exported,
                                   const CudaTarget &target, bool keepBitcode,
                                   int threads,
-                                  mlir::TimingScope *timing = nullptr);
+                                  mlir::TimingScope *timing = nullptr,
+                                  KernelCache *cache = nullptr);
 
 } // namespace tandem
 

@@ -73,7 +73,7 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   if (exported.empty())
     return Status::success();
   auto code = emitDeviceCode(kernels, exported, target, options.emulation,
-                             options.threads, options.timing);
+                             options.threads, options.timing, options.kernels);
   if (!code)
     return code.status();
   Result<std::string> cubin = cubinOf(module, code->ptx, target, options);
@@ -84,7 +84,7 @@ static Status addCode(ModuleOp module, const CudaTarget &target,
   writer.addCode("cubin", std::move(*cubin));
   if (options.emulation) {
     TimingScope timing = timed(options.timing, "emulation");
-    auto image = emitEmulation(code->bitcode, options.threads);
+    auto image = emitEmulation(code->modules, options.threads);
     if (!image)
       return std::move(image).status().in("--emulation");
     writer.addCode("emulation", std::move(*image));

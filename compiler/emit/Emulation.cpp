@@ -48,13 +48,17 @@ static Status retarget(Module &module, const std::string &symbol) {
   return chunk.status();
 }
 
-static Result<std::string> compileChunk(StringRef bitcode, size_t index,
-                                        const CpuTarget &target) {
+static Result<std::string> compileChunk(const DeviceModule &kernels,
+                                        size_t index, const CpuTarget &target) {
   LLVMContext context;
-  auto module = parseBitcodeFile(MemoryBufferRef(bitcode, "kernels"), context);
+  auto module =
+      parseBitcodeFile(MemoryBufferRef(kernels.bitcode, "kernels"), context);
   if (!module)
     return Status::failed("kernels cannot be read: " +
                           toString(module.takeError()));
+  for (GlobalObject &object : (*module)->global_objects())
+    if (StringRef name = object.getName(); name.consume_front(deviceSymbol))
+      object.setName(kernels.kernel + name.str());
   // The emulator's checks are most of a run, and the code of a kernel a tenth:
   // to make better machine code took longer than it saved.
   auto machine = createMachine(target, CodeGenOptLevel::None);
@@ -115,7 +119,7 @@ static Result<std::string> compileIndex(size_t chunks,
 }
 
 Result<std::string>
-tandem::emitEmulation(const std::vector<std::string> &modules, int threads) {
+tandem::emitEmulation(const std::vector<DeviceModule> &modules, int threads) {
   auto target = emulationTarget();
   if (!target)
     return target.status();

@@ -10,17 +10,14 @@
 #ifndef TANDEM_COMPILER_EMIT_EMULATION_H
 #define TANDEM_COMPILER_EMIT_EMULATION_H
 
-#include "runtime/artifact/Status.h"
-
-#include <string>
-#include <vector>
+#include "compiler/emit/DeviceCode.h"
 
 namespace tandem {
 
-/// Returns the image of the kernels in `modules`, given as bitcode for NVPTX.
-/// They are compiled `threads` at a time (0: one for each processor); the bytes
+/// Returns the image of the kernels in `modules`, which are for NVPTX. They are
+/// compiled `threads` at a time (0: one for each processor); the bytes
 /// do not depend on it.
-Result<std::string> emitEmulation(const std::vector<std::string> &modules,
+Result<std::string> emitEmulation(const std::vector<DeviceModule> &modules,
                                   int threads);
 
 } // namespace tandem

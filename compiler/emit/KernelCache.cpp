@@ -1,8 +1,8 @@
 //===- KernelCache.cpp - machine code that is kept ------------------------===//
 //
-// An entry: a line that says what it is, its key, six numbers (items, bytes of
-// scratch, grain, whether it uses tiles, bytes of code, 0), the code, and the
-// BLAKE3 of all before.
+// An entry: a line that says what it is, its key, seven numbers (items, bytes
+// of scratch, grain, whether it uses tiles, bytes of the three texts), the
+// code, how it is launched, the bitcode, and the BLAKE3 of all before.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/KernelCache.h"
@@ -28,9 +28,9 @@ using namespace tandem;
 namespace fs = llvm::sys::fs;
 namespace endian = llvm::support::endian;
 
-static constexpr llvm::StringLiteral kMagic = "tandem kernel 1\n";
+static constexpr llvm::StringLiteral kMagic = "tandem kernel 2\n";
 static constexpr llvm::StringLiteral kSuffix = ".kernel";
-static constexpr size_t kKey = 64, kNumbers = 6, kHash = 32;
+static constexpr size_t kKey = 64, kNumbers = 7, kHash = 32;
 static constexpr size_t kHeader = kMagic.size() + kKey + 8 * kNumbers;
 /// No kernel has as much code.
 static constexpr uint64_t kMost = 256u << 20;
@@ -50,16 +50,19 @@ static std::string hashOf(llvm::StringRef bytes) {
 
 static std::string entryOf(llvm::StringRef key, const CompiledKernel &kernel) {
   std::string bytes = (kMagic + key).str();
-  bytes.reserve(kHeader + kernel.object.size() + kHash);
+  bytes.reserve(kHeader + kernel.object.size() + kernel.launch.size() +
+                kernel.bitcode.size() + kHash);
   const CompiledFacts &facts = kernel.facts;
-  for (uint64_t number : {uint64_t(facts.items), uint64_t(facts.scratchBytes),
-                          uint64_t(facts.grain), uint64_t(kernel.usesTiles),
-                          uint64_t(kernel.object.size()), uint64_t(0)}) {
+  for (uint64_t number :
+       {uint64_t(facts.items), uint64_t(facts.scratchBytes),
+        uint64_t(facts.grain), uint64_t(kernel.usesTiles),
+        uint64_t(kernel.object.size()), uint64_t(kernel.launch.size()),
+        uint64_t(kernel.bitcode.size())}) {
     char text[8];
     endian::write64le(text, number);
     bytes.append(text, sizeof text);
   }
-  bytes += kernel.object;
+  bytes += kernel.object + kernel.launch + kernel.bitcode;
   return bytes + hashOf(bytes);
 }
 
@@ -74,12 +77,17 @@ static std::unique_ptr<CompiledKernel> parseEntry(llvm::StringRef key,
   auto number = [&](size_t i) {
     return endian::read64le(bytes.data() + kMagic.size() + kKey + 8 * i);
   };
-  if (number(4) != bytes.size() - kHeader || hashOf(bytes) != hash)
+  // It is of this key, so that numbers are those that were written.
+  if (hashOf(bytes) != hash ||
+      number(4) + number(5) + number(6) != bytes.size() - kHeader)
     return nullptr;
   auto kernel = std::make_unique<CompiledKernel>();
   kernel->facts = {int64_t(number(0)), int64_t(number(1)), int64_t(number(2))};
   kernel->usesTiles = number(3) != 0;
-  kernel->object = bytes.drop_front(kHeader).str();
+  llvm::StringRef texts = bytes.drop_front(kHeader);
+  kernel->object = texts.take_front(number(4)).str();
+  kernel->launch = texts.drop_front(number(4)).take_front(number(5)).str();
+  kernel->bitcode = texts.take_back(number(6)).str();
   return kernel;
 }
 

@@ -1,4 +1,4 @@
-//===- KernelCache.h - machine code of kernels, kept between compilations -===//
+//===- KernelCache.h - code of kernels, kept between compilations ---------===//
 //
 // A folder with a file for each kernel, whose name is the hash of all that its
 // code follows from (KernelKeys.h). It is there to save time and for nothing
@@ -26,15 +26,20 @@
 
 namespace tandem {
 
-/// A kernel's machine code, in an object file that defines it by the name
-/// `kernelSymbol`.
+/// A kernel's code, which defines it by the name `kernelSymbol`: an object file
+/// with machine code, or by `deviceSymbol` PTX.
 struct CompiledKernel {
   CompiledFacts facts;
   bool usesTiles = false; ///< of matrices (Target.h, withoutTiles)
   std::string object;
+  // Of a GPU.
+  std::string launch;  ///< `tandem.kernel` of its function, as text
+  std::string bitcode; ///< the module that PTX was made of, where it is wanted
 };
 
 inline constexpr const char *kernelSymbol = "tandem.kernel";
+/// An identifier of PTX that nothing else there contains.
+inline constexpr const char *deviceSymbol = "__tandem_kernel__";
 
 /// May be used by several threads at once.
 class KernelCache {

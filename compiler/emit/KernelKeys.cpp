@@ -4,6 +4,8 @@
 #include "ir/Dialect.h"
 #include "passes/lower/common/Kernels.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 
@@ -27,7 +29,21 @@ static bool namesResources(KernelOp kernel) {
   return found.wasInterrupted();
 }
 
-void tandem::addKernelKeys(ModuleOp module, KernelCache *cache, int effort) {
+static void setCompiled(KernelOp kernel, const CompiledKernel &found) {
+  if (found.launch.empty()) {
+    setCompiledFacts(kernel, found.facts);
+    return;
+  }
+  ScopedDiagnosticHandler silence(kernel.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  // Where the text is not understood, the function is written all the same.
+  if (auto facts = dyn_cast_or_null<KernelFactsAttr>(
+          parseAttribute(found.launch, kernel.getContext())))
+    kernel->setAttr(kCompiledAttr, facts);
+}
+
+void tandem::addKernelKeys(ModuleOp module, KernelCache *cache,
+                           const CodeOptions &options) {
   auto identity = buildIdentity();
   auto target = module->getAttrOfType<TargetAttr>(kTargetAttr);
   auto kernels = lower::distinctKernels(module);
@@ -37,10 +53,11 @@ void tandem::addKernelKeys(ModuleOp module, KernelCache *cache, int effort) {
   if (!identity || !target || failed(kernels))
     return;
   std::string common;
-  llvm::raw_string_ostream(common) << "kernel 1\n"
-                                   << *identity << '\n'
-                                   << target << '\n'
-                                   << effort << '\n';
+  llvm::raw_string_ostream(common)
+      << "kernel 2\n"
+      << *identity << '\n'
+      << target << '\n'
+      << (target.isCuda() ? int(options.emulation) : options.effort) << '\n';
   Builder b(module.getContext());
   for (KernelOp kernel : *kernels) {
     if (!hasCodeOfItsOwn(kernel) || namesResources(kernel))
@@ -51,7 +68,7 @@ void tandem::addKernelKeys(ModuleOp module, KernelCache *cache, int effort) {
     std::string key = llvm::toHex(hash.final<32>(), /*LowerCase=*/true);
     kernel->setAttr(kCodeAttr, b.getStringAttr(key));
     if (const CompiledKernel *found = cache ? cache->find(key) : nullptr)
-      setCompiledFacts(kernel, found->facts);
+      setCompiled(kernel, *found);
   }
 }
 

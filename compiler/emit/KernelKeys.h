@@ -16,10 +16,17 @@
 
 namespace tandem {
 
-/// Gives the kernels of a module for a processor, whose functions are chosen,
-/// their keys, and those that are in `cache` the facts of their code, so that
-/// none is written for them. `cache` may be null.
-void addKernelKeys(mlir::ModuleOp module, KernelCache *cache, int effort);
+/// What code follows from beside the module.
+struct CodeOptions {
+  int effort = 2;         ///< for a processor, as CompileOptions has it
+  bool emulation = false; ///< for a GPU, whether its bitcode is wanted
+};
+
+/// Gives the kernels of a module, whose functions are chosen, their keys, and
+/// those that are in `cache` the facts of their code, so that none is written
+/// for them. `cache` may be null.
+void addKernelKeys(mlir::ModuleOp module, KernelCache *cache,
+                   const CodeOptions &options);
 
 /// Fails where an op has a key already: code would be believed to be its.
 Status expectNoKeys(mlir::ModuleOp module);

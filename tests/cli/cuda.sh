@@ -12,9 +12,9 @@ section() { "$tandem" inspect "$1" | grep -qE "^$2 +[0-9]+$"; }
 # architecture.
 expect 0 '' "$tandem" compile "$model" -o a.tdm --target=cuda:sm_90 --cubin=no
 expect 0 '' "$tandem" compile "$model" -o b.tdm --target=cuda:sm_90 \
-  --cubin=no --threads=1
+  --cubin=no --threads=1 --kernel-cache=off
 expect 0 '' "$tandem" compile "$model" -o c.tdm --target=cuda:sm_90 \
-  --cubin=no --threads=2
+  --cubin=no --threads=2 --kernel-cache=off
 cmp a.tdm b.tdm || fail 'two compilations differ'
 cmp b.tdm c.tdm || fail 'one thread and several give different bytes'
 section a.tdm ptx || fail 'no PTX'

@@ -106,6 +106,29 @@ expect 0 '' "$tandem" compile "$model" -o sizes-warm.tdm --variant=other.mlir --
 cmp sizes.tdm sizes-cold.tdm && cmp sizes.tdm sizes-warm.tdm ||
   fail 'variants: the cache gives other bytes'
 
+# Of a GPU it is PTX, and what the emulator's image is made of where that is wanted.
+cuda() { # OUTPUT TARGET [OPTION...]
+  compile "$1" --target="$2" --cubin=no --variant=other.mlir "${@:3}"
+}
+cuda gpu.tdm cuda:sm_90a --kernel-cache=off
+for how in cold warm; do
+  cuda gpu-$how.tdm cuda:sm_90a --kernel-cache=gpu
+  cmp gpu.tdm gpu-$how.tdm || fail "cuda: a $how cache gives other bytes"
+done
+grep -qE 'kernel cache: ([1-9][0-9]*) of \1 kernels were in .*, 0 are new' <<<"$out" ||
+  fail "a warm compilation for a GPU said: $out"
+cuda emulated.tdm cpu+cuda:sm_90a --emulation --kernel-cache=off
+for how in cold warm; do
+  cuda emulated-$how.tdm cpu+cuda:sm_90a --emulation --kernel-cache=gpu
+  cmp emulated.tdm emulated-$how.tdm ||
+    fail "cuda with its emulation: a $how cache gives other bytes"
+done
+find gpu -name '*.kernel' | sort | awk 'NR % 2' | xargs rm
+cuda emulated-half.tdm cpu+cuda:sm_90a --emulation --kernel-cache=gpu
+cmp emulated.tdm emulated-half.tdm || fail 'cuda: half a cache gives other bytes'
+expect 0 'median' "$tandem" bench emulated-warm.tdm --device=cuda-emu \
+  --program=evaluate --steps=1 --warmup=0
+
 # A page of it is made on the way, and takes what is kept.
 expect 0 'kernel cache: ([0-9]+) of \1 kernels' "$tandem" compile "$model" -o sizes-page.tdm --variant=other.mlir \
   --kernel-cache=sizes --report=page.html --time-passes

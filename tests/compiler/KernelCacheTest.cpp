@@ -72,6 +72,19 @@ TEST_F(KernelCacheTest, AnEntryIsFoundByTheNextCompilation) {
   EXPECT_EQ(mode & files::perms::mask, files::perms::owner_all);
 }
 
+TEST_F(KernelCacheTest, AGpusKernelHasThreeTexts) {
+  CompiledKernel kernel = kernelOf(".version 8.0");
+  kernel.launch = "#tandem.kernel_facts<...>";
+  kernel.bitcode = std::string("BC\0\xde", 4);
+  KernelCache(folder, 1 << 20).store(keyOf('a'), kernel);
+  KernelCache cache(folder, 1 << 20);
+  const CompiledKernel *found = cache.find(keyOf('a'));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->object, kernel.object);
+  EXPECT_EQ(found->launch, kernel.launch);
+  EXPECT_EQ(found->bitcode, kernel.bitcode);
+}
+
 TEST_F(KernelCacheTest, EveryByteCounts) {
   KernelCache(folder, 1 << 20).store(keyOf('a'), kernelOf("code"));
   auto bytes = files::file_size(pathOf('a'));

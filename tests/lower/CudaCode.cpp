@@ -34,7 +34,7 @@ CudaCode::CudaCode(ModuleOp lowered, const CudaTarget &target,
   ptx = code->ptx;
   if (!emulate)
     return;
-  auto elf = emitEmulation(code->bitcode, 1);
+  auto elf = emitEmulation(code->modules, 1);
   if (!elf) {
     error += elf.status().message();
     return;

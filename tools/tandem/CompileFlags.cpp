@@ -295,13 +295,12 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
   actsIn(table,
          table
              .text("kernel-cache", "DIR|off", options.kernelCache,
-                   "the folder that keeps kernels' machine code for later "
+                   "the folder that keeps kernels' code for later "
                    "compilations, or none. Artifacts do not depend on it")
              .byDefault("$TANDEM_KERNEL_CACHE, or tandem/kernels in the "
                         "user's folder for caches")
              .excludes("dump-phases", "a dump has the code of all kernels")
-             .excludes("dump-passes", "a dump has the code of all kernels")
-             .onlyWith("target", "cpu"),
+             .excludes("dump-passes", "a dump has the code of all kernels"),
          "emit");
   actsIn(table,
          table
@@ -319,8 +318,7 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
              .example("2GiB")
              .excludes("kernel-cache=off", "nothing is kept")
              .excludes("dump-phases", "a dump has the code of all kernels")
-             .excludes("dump-passes", "a dump has the code of all kernels")
-             .onlyWith("target", "cpu"),
+             .excludes("dump-passes", "a dump has the code of all kernels"),
          "emit");
   table
       .text("winograd", "auto|no", options.winograd,

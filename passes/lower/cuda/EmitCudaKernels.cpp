@@ -46,7 +46,42 @@ static KernelFactsAttr factsOf(KernelOp kernel,
   return describeKernel(kernel, facts);
 }
 
+/// The function of a kernel whose code is there, without a body.
+static LogicalResult declareCompiled(gpu::GPUModuleOp target, KernelOp kernel,
+                                     KernelFactsAttr compiled) {
+  if (failed(checkPlannedScratch(kernel, compiled.getScratchBytes())))
+    return failure();
+  auto sizes = [](DenseI64ArrayAttr list) {
+    return list ? list.asArrayRef() : ArrayRef<int64_t>();
+  };
+  LoweredFacts facts;
+  facts.items = compiled.getItems();
+  facts.scratchBytes = compiled.getScratchBytes();
+  facts.blocks = sizes(compiled.getBlocks());
+  facts.block = sizes(compiled.getBlock());
+  facts.sharedBytes = compiled.getSharedBytes();
+  if (ArrayAttr maps = compiled.getTensorMaps())
+    facts.tensorMaps = maps.getValue();
+  OpBuilder b = OpBuilder::atBlockEnd(target.getBody());
+  // Buffers, tensor maps and scratch, as the code's own function has them.
+  SmallVector<Type> parameters(
+      kernel->getNumOperands() + kernel->getNumResults() +
+          facts.tensorMaps.size() + (facts.scratchBytes != 0),
+      LLVM::LLVMPointerType::get(b.getContext()));
+  auto function = LLVM::LLVMFuncOp::create(
+      b, kernel.getLoc(), kernelFunction(kernel).getLeafReference(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                  parameters));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    b.getUnitAttr());
+  function->setAttr(kKernelAttr, describeKernel(kernel, facts));
+  function->setAttr(kCodeAttr, kernel->getAttr(kCodeAttr));
+  return success();
+}
+
 static LogicalResult emit(gpu::GPUModuleOp target, KernelOp kernel) {
+  if (auto compiled = kernel->getAttrOfType<KernelFactsAttr>(kCompiledAttr))
+    return declareCompiled(target, kernel, compiled);
   lower::cuda::KernelFunction made;
   made.name = kernelFunction(kernel).getLeafReference().str();
   if (failed(lower::cuda::emitKernelFunction(target, kernel, made)) ||
@@ -54,6 +89,8 @@ static LogicalResult emit(gpu::GPUModuleOp target, KernelOp kernel) {
     return failure();
   Operation *function = target.lookupSymbol(made.name);
   function->setAttr(kKernelAttr, factsOf(kernel, made));
+  if (Attribute key = kernel->getAttr(kCodeAttr))
+    function->setAttr(kCodeAttr, key);
   if (made.shape.blocksAtOnce)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       Builder(kernel.getContext())

@@ -22,7 +22,7 @@ struct PassTensorMaps : tandem::impl::PassTensorMapsBase<PassTensorMaps> {
     auto bytes = TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), kBytes));
     for (auto func : getOperation().getOps<LLVM::LLVMFuncOp>()) {
       KernelFactsAttr facts = KernelFactsAttr::of(func);
-      if (!facts || !facts.getTensorMaps())
+      if (!facts || !facts.getTensorMaps() || func.isExternal())
         continue;
       // Behind the buffers, before what is private to the launch.
       auto type = cast<FunctionType>(facts.getType());

@@ -32,7 +32,7 @@ Result<std::string> test::imageBytes(const std::string &ir) {
   std::string bitcode;
   llvm::raw_string_ostream stream(bitcode);
   llvm::WriteBitcodeToFile(*module, stream);
-  return emitEmulation({bitcode}, 1);
+  return emitEmulation({{bitcode, ""}}, 1);
 }
 
 Result<emulator::Image> test::imageOf(const std::string &ir) {
