@@ -100,6 +100,18 @@ Result<std::string> Reproducer::write() {
          path + "' repeats it";
 }
 
+std::string Reproducer::firstToBreak() {
+  if (!module_ || !passes_)
+    return "";
+  OwningOpRef<ModuleOp> copy(module_->clone());
+  ScopedDiagnosticHandler silence(copy->getContext(),
+                                  [](Diagnostic &) { return success(); });
+  broke_.clear();
+  passes_->addInstrumentation(std::make_unique<Watch>(broke_));
+  (void)passes_->run(*copy);
+  return broke_;
+}
+
 /// True for passes that only check: what they refuse is no model's fault, since
 /// a module that was read is checked before.
 static bool isVerifier(StringRef pass) {
@@ -107,13 +119,13 @@ static bool isVerifier(StringRef pass) {
          pass == "tandem-check-plan";
 }
 
+static constexpr const char *kInvalid = "left a module that is not valid";
+
 /// Says why the compiler is at fault; empty where the model is: a pass refused
 /// it with an error of its own (`said` are all errors). What it left then need
 /// not be valid, since nobody goes on from it.
 static std::string faultOf(ModuleOp module, StringRef failed,
                            ArrayRef<std::string> said) {
-  if (isVerifier(failed))
-    return "refused what the passes before it made";
   // A pass that ends well and leaves a module that is not valid fails too, with
   // the verifier's errors alone.
   std::vector<std::string> ofVerifier;
@@ -122,12 +134,14 @@ static std::string faultOf(ModuleOp module, StringRef failed,
     return success();
   });
   bool isValid = succeeded(verify(module));
+  if (isVerifier(failed))
+    return isValid ? "refused what the passes before it made" : kInvalid;
   bool refused = llvm::any_of(said, [&](const std::string &error) {
     return !llvm::is_contained(ofVerifier, error);
   });
   if (refused)
     return "";
-  return isValid ? "failed without a word" : "left a module that is not valid";
+  return isValid ? "failed without a word" : kInvalid;
 }
 
 Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
@@ -149,6 +163,9 @@ Status tandem::runPasses(ModuleOp module, PassManager &passes, StringRef phase,
   std::string fault;
   if (failed(result))
     fault = faultOf(module, failedPass, said);
+  // The verifier may not have run behind those before.
+  if (fault == kInvalid)
+    failedPass = reproducer ? reproducer->firstToBreak() : std::string();
   if (!fault.empty()) {
     message = "phase '" + phase.str() +
               "': " + (failedPass.empty() ? "a pass" : nameOf(failedPass)) +

@@ -39,11 +39,15 @@ public:
   /// Writes the file. Returns what to do with it: "a reproducer is in 'F':
   /// ...".
   Result<std::string> write();
+  /// Runs the passes on a copy again, with MLIR's verifier behind each, without
+  /// a word. Returns the name of the first that fails or leaves a module that
+  /// is not valid; empty if none does.
+  std::string firstToBreak();
   /// Returns what runs on the calling thread: "the pass 'form-kernels'".
   static std::string whatRuns();
 
 private:
-  std::string path_, phase_;
+  std::string path_, phase_, broke_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   mlir::ModuleOp emitted_;
   mlir::PassManager *passes_ = nullptr;

@@ -74,8 +74,8 @@ Status Dumps::pass(ModuleOp module, const PassStep &done,
 }
 
 /// Whether MLIR's verifier runs behind each pass, and not only behind the last
-/// one: it took half of the time of `lower`, and a third of that of `plan`. A
-/// reproducer has it behind each, and so has who wants dumps of passes.
+/// one: it took half of the time of `lower`, and a third of that of `plan`.
+/// Where it finds something, a reproducer says which pass it was.
 #ifdef NDEBUG
 static constexpr bool kVerifiesEach = false;
 #else

@@ -140,7 +140,7 @@ static Status compileUnit(ModuleOp code, StringRef name,
   return Status::success();
 }
 
-/// The number of a text's version of PTX: 80 of 8.0, 810 of 8.10.
+/// The number of a text's version of PTX: 8000 of 8.0, 8010 of 8.10.
 static unsigned versionOf(StringRef text) {
   StringRef line = text.split("\n.version ").second.split('\n').first;
   unsigned major = 0, minor = 0;

@@ -122,10 +122,9 @@ static std::string write(Program &program) {
 }
 
 std::string oracle::runCompiled(const Cases &cases, const std::string &type,
-                                NamedNumbers &outputs) {
+                                int effort, NamedNumbers &outputs) {
   Program program(cases, type, Asked::Derivatives);
-  // Both kinds of code, and the common one takes LLVM twice the time.
-  program.options.effort = type == "f64" ? 0 : 2;
+  program.options.effort = effort;
   if (!program.module || !program.runPhases(""))
     return program.error;
   std::string path = write(program);

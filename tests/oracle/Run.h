@@ -17,8 +17,8 @@ std::string evaluate(const Cases &cases, const std::string &type, Asked asked,
 /// Compiles one program of all `cases` for the CPU, with derivatives, and runs
 /// it. Returns what went wrong, or "". What trains is compiled for training,
 /// the rest for inference, which is one program instead of two: `cases` are of
-/// one kind.
-std::string runCompiled(const Cases &cases, const std::string &type,
+/// one kind. `effort` is that of CompileOptions.
+std::string runCompiled(const Cases &cases, const std::string &type, int effort,
                         NamedNumbers &outputs);
 
 } // namespace tandem::oracle
