@@ -1,5 +1,5 @@
-// Kernels are compiled in chunks of four and put into one text: one header, and
-// what several chunks use is in each, under names of its own.
+// Kernels are compiled one by one and put into one text: one header, and what
+// several kernels use is in each, under names of its own.
 // RUN: tandem compile %s --cubin=no -o %t.tdm --threads=2
 // RUN: tandem compile %s --cubin=no -o %t.1.tdm --threads=1
 // RUN: cmp %t.tdm %t.1.tdm
@@ -8,14 +8,12 @@
 
 // CHECK-COUNT-1: .version
 // CHECK-NOT: .version
-// CHECK-DAG: .extern .shared .align 128 .b8 given$0[];
-// CHECK-DAG: .global .align 4 .b8 table$0[
-// CHECK-DAG: .func shift$0(
+// CHECK-DAG: .extern .shared .align 128 .b8 k0$1[];
+// CHECK-DAG: .func k0$2(
 // CHECK-DAG: .visible .entry k0(
 // CHECK-DAG: .visible .entry k3(
-// CHECK-DAG: .extern .shared .align 128 .b8 given$1[];
-// CHECK-DAG: .global .align 4 .b8 table$1[
-// CHECK-DAG: .func shift$1(
+// CHECK-DAG: .extern .shared .align 128 .b8 k4$1[];
+// CHECK-DAG: .func k4$2(
 // CHECK-DAG: .visible .entry k4(
 // CHECK-DAG: .visible .entry k5(
 

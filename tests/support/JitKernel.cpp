@@ -81,11 +81,8 @@ void JitKernel::compile(int vectorBits) {
   llvm::InitializeNativeTargetAsmPrinter();
   Builder b(&context);
   static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  int hosts = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
   if (vectorBits == 0)
-    vectorBits = hosts;
-  // Of other widths it is the lowering that is tested: their code is made fast.
-  bool isOptimized = vectorBits == hosts;
+    vectorBits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
   TargetAttr target = TargetAttr::of(original.get());
   if (!target)
@@ -126,8 +123,7 @@ void JitKernel::compile(int vectorBits) {
     error += "no LLVM module\n";
     return;
   }
-  builder->setCodeGenOptLevel(isOptimized ? llvm::CodeGenOptLevel::Aggressive
-                                          : llvm::CodeGenOptLevel::None);
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
   auto machine = llvm::cantFail(builder->createTargetMachine());
   module->setTargetTriple(machine->getTargetTriple());
@@ -141,10 +137,7 @@ void JitKernel::compile(int vectorBits) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = false;
-  auto [before, behind] = StringRef(kCpuPipeline).split("<O2>");
-  std::string pipeline =
-      (before + (isOptimized ? "<O2>" : "<O0>") + behind).str();
-  if (Status s = runPasses(*module, machine.get(), pipeline, tuning); !s) {
+  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s) {
     error += s.message() + "\n";
     return;
   }
