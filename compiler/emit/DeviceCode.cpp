@@ -3,6 +3,7 @@
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
 #include "compiler/emit/DeviceChecks.h"
+#include "compiler/emit/KernelKeys.h"
 #include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
 #include "ir/Dialect.h"
@@ -176,8 +177,7 @@ tandem::emitDeviceCode(gpu::GPUModuleOp kernels,
   std::vector<Unit> units(exported.size());
   for (auto [unit, name] : llvm::zip_equal(units, exported)) {
     unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
-    StringRef key = codeKey(unit.function);
-    unit.entry = cache && !key.empty() ? cache->find(key) : nullptr;
+    unit.entry = keptCode(unit.function, cache);
     if (unit.entry)
       continue;
     if (unit.function.isExternal())

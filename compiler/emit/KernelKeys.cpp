@@ -72,6 +72,12 @@ void tandem::addKernelKeys(ModuleOp module, KernelCache *cache,
   }
 }
 
+const CompiledKernel *tandem::keptCode(Operation *function,
+                                       KernelCache *cache) {
+  StringRef key = codeKey(function);
+  return cache && !key.empty() ? cache->find(key) : nullptr;
+}
+
 Status tandem::expectNoKeys(ModuleOp module) {
   auto found = module.walk([](Operation *op) {
     if (!op->hasAttr(kCodeAttr) && !op->hasAttr(kCompiledAttr))

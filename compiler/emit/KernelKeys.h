@@ -28,6 +28,10 @@ struct CodeOptions {
 void addKernelKeys(mlir::ModuleOp module, KernelCache *cache,
                    const CodeOptions &options);
 
+/// Returns what `cache` (may be null) has for a kernel's function; null where
+/// that has no key.
+const CompiledKernel *keptCode(mlir::Operation *function, KernelCache *cache);
+
 /// Fails where an op has a key already: code would be believed to be its.
 Status expectNoKeys(mlir::ModuleOp module);
 

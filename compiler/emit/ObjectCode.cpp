@@ -2,6 +2,7 @@
 #include "compiler/emit/ObjectCode.h"
 #include "compiler/emit/Chunks.h"
 #include "compiler/emit/CodeGen.h"
+#include "compiler/emit/KernelKeys.h"
 #include "compiler/emit/Link.h"
 #include "compiler/emit/Listener.h"
 #include "compiler/emit/passes/Passes.h"
@@ -44,16 +45,10 @@ static bool multipliesTiles(ModuleOp code) {
   return result.wasInterrupted();
 }
 
-static const CompiledKernel *entryOf(LLVM::LLVMFuncOp function,
-                                     KernelCache *cache) {
-  StringRef key = codeKey(function);
-  return cache && !key.empty() ? cache->find(key) : nullptr;
-}
-
 bool tandem::usesTiles(ModuleOp kernels, KernelCache *cache) {
   auto has = [&](LLVM::LLVMFuncOp function) {
     const CompiledKernel *entry =
-        function.isExternal() ? entryOf(function, cache) : nullptr;
+        function.isExternal() ? keptCode(function, cache) : nullptr;
     return entry && entry->usesTiles;
   };
   return multipliesTiles(kernels) ||
@@ -141,7 +136,7 @@ unitsOf(ModuleOp kernels, const std::vector<std::string> &exported,
     unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
     if (!unit.function)
       return Status::failed("there is no function '" + name.str() + "'");
-    unit.entry = entryOf(unit.function, cache);
+    unit.entry = keptCode(unit.function, cache);
     if (unit.entry)
       continue;
     if (unit.function.isExternal())
