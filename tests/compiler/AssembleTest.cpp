@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/emit/Assemble.h"
+#include "tests/support/Folder.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -19,17 +20,10 @@ namespace {
 
 class Assembler : public ::testing::Test {
 protected:
-  fs::path folder;
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tandem-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-    setenv("TANDEM_PTXAS", "", 1);
-  }
-  void TearDown() override {
-    unsetenv("TANDEM_PTXAS");
-    fs::remove_all(folder);
-  }
+  test::Folder made;
+  const fs::path folder = made.path();
+  void SetUp() override { setenv("TANDEM_PTXAS", "", 1); }
+  void TearDown() override { unsetenv("TANDEM_PTXAS"); }
 
   /// Makes the script that is run for ptxas.
   void use(const std::string &script) {

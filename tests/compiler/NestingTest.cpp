@@ -2,6 +2,7 @@
 #include "compiler/Nesting.h"
 #include "compiler/Compile.h"
 #include "compiler/capture/Names.h"
+#include "tests/support/Folder.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -87,14 +88,6 @@ TEST(Nesting, ExpressionsHaveALimit) {
 
 class Files : public testing::Test {
 protected:
-  void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "names-XXXXXX").string();
-    ASSERT_TRUE(mkdtemp(name.data()));
-    folder = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   /// Reads the text as a file of that name; returns all that is wrong.
   std::string read(const std::string &name, const std::string &text) {
     std::ofstream(folder / name) << text;
@@ -109,7 +102,8 @@ protected:
     return all + status.message();
   }
 
-  std::filesystem::path folder;
+  test::Folder made;
+  const std::filesystem::path folder = made.path();
 };
 
 const char *graph = R"(

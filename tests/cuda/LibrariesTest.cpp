@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "cuda/CommandList.h"
 #include "tests/cuda/ProgramTest.h"
+#include "tests/support/Folder.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -103,17 +104,16 @@ protected:
 /// Libraries that Python's packages installed were not found.
 TEST(LibraryFiles, AreLookedForWhereTheVariableSays) {
   namespace fs = std::filesystem;
-  std::string folder = testing::TempDir() + "site-packages";
+  test::Folder made;
+  const std::string &folder = made.path();
   fs::create_directories(folder + "/nvidia/cublas/lib");
   fs::create_directories(folder + "/nvidia/cudnn/lib");
   fs::create_directories(folder + "/nvidia/nccl/lib");
   std::string blas = folder + "/nvidia/cublas/lib/libcublasLt.so.12";
   std::string dnn = folder + "/nvidia/cudnn/lib/libcudnn.so.9";
   std::string nccl = folder + "/nvidia/nccl/lib/libnccl.so.2";
-  for (const std::string &name : {blas, dnn, nccl}) {
-    fs::remove(name);
+  for (const std::string &name : {blas, dnn, nccl})
     fs::create_symlink(TANDEM_EMULATOR, name);
-  }
   std::vector<std::string> usual = cuda::LibraryFiles::installed().blas;
   ::setenv("TANDEM_CUDA_LIBRARIES", ("/nowhere::" + folder).c_str(), 1);
   cuda::LibraryFiles files = cuda::LibraryFiles::installed();

@@ -9,6 +9,7 @@
 
 #include "tests/fuzz/CalledApi.h"
 #include "tests/runtime/TestModel.h"
+#include "tests/support/Folder.h"
 
 #include <filesystem>
 #include <memory>
@@ -74,10 +75,6 @@ private:
 class CalledModels {
 public:
   CalledModels() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "calls-XXXXXX").string();
-    require(::mkdtemp(name.data()) != nullptr);
-    folder = name;
     for (const auto &manifest : {test::regression(), test::scaledRegression(),
                                  test::mutatingRegression()}) {
       artifacts.push_back(folder / (std::to_string(artifacts.size()) + ".tdm"));
@@ -93,7 +90,6 @@ public:
   ~CalledModels() {
     for (tdm_model *model : models)
       tdm_model_free(model);
-    std::filesystem::remove_all(folder);
   }
 
   const std::vector<tdm_model *> &all() const { return models; }
@@ -127,7 +123,7 @@ private:
     return numbers;
   }
 
-  std::filesystem::path folder;
+  test::Folder folder;
   std::vector<std::string> artifacts;
   std::vector<tdm_model *> models;
   std::vector<float> expected;

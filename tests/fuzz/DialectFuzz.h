@@ -5,6 +5,7 @@
 #include "compiler/Compile.h"
 #include "tests/fuzz/Decisions.h"
 #include "tests/fuzz/ImportFuzz.h"
+#include "tests/support/Folder.h"
 
 #include <filesystem>
 #include <string>
@@ -17,15 +18,11 @@ namespace tandem::fuzz {
 class ModelFile {
 public:
   ModelFile() : memory(::memfd_create("m", MFD_CLOEXEC)) {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "dialect-XXXXXX").string();
-    require(memory >= 0 && ::mkdtemp(name.data()));
-    folder = name;
+    require(memory >= 0);
     std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(memory),
                                     path());
   }
   ModelFile(const ModelFile &) = delete;
-  ~ModelFile() { std::filesystem::remove_all(folder); }
 
   void write(std::string_view text) {
     require(::ftruncate(memory, 0) == 0 &&
@@ -36,7 +33,7 @@ public:
 
 private:
   int memory;
-  std::filesystem::path folder;
+  test::Folder folder;
 };
 
 /// What may be asked of a compilation that has an effect on many modules.

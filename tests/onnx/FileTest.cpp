@@ -1,5 +1,6 @@
 //===- FileTest.cpp - ONNX files, right and wrong -------------------------===//
 #include "compiler/import/onnx/OnnxFile.h"
+#include "tests/support/Folder.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -55,14 +56,9 @@ std::string messageOf(const pb::ModelProto &model,
 class Folder : public testing::Test {
 protected:
   void SetUp() override {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "onnx-XXXXXX").string();
-    ASSERT_TRUE(mkdtemp(name.data()));
-    path = name;
     std::ofstream(path + "/weights.bin", std::ios::binary)
         << std::string("\0\0\0\0\0\0\x80\x3f\0\0\0\x40", 12);
   }
-  void TearDown() override { std::filesystem::remove_all(path); }
 
   /// The initializer's bytes are in another file.
   static pb::ModelProto external(const char *location, const char *offset) {
@@ -79,7 +75,8 @@ protected:
     return model;
   }
 
-  std::string path;
+  tandem::test::Folder made;
+  const std::string path = made.path();
 };
 
 } // namespace

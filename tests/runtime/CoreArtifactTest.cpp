@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/artifact/ArtifactFormat.h"
 #include "tests/runtime/TestModel.h"
+#include "tests/support/Folder.h"
 
 #include <cstring>
 #include <filesystem>
@@ -33,13 +34,8 @@ std::string fileOf(const Manifest &manifest) {
 
 class Folder : public ::testing::Test {
 protected:
-  fs::path folder;
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "tandem-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-  }
-  void TearDown() override { fs::remove_all(folder); }
+  tandem::test::Folder made;
+  const fs::path folder = made.path();
 };
 
 TEST(Artifact, RoundTripAndSameBytes) {

@@ -1,5 +1,6 @@
 //===- CalibrationTest.cpp - measured steps -------------------------------===//
 #include "tools/simulate/Calibration.h"
+#include "tests/support/Folder.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +9,14 @@
 namespace tandem::simulate {
 namespace {
 
+/// Where the files of these tests are.
+const test::Folder &folder() {
+  static const test::Folder made;
+  return made;
+}
+
 Result<Measurement> read(const std::string &text) {
-  std::string path = testing::TempDir() + "tandem-measured.json";
+  std::string path = folder() / "measured.json";
   std::ofstream(path) << text;
   return readMeasurement(path);
 }
@@ -21,7 +28,7 @@ TEST(Calibration, ReadsAMeasuredStep) {
   EXPECT_EQ(made->stepSeconds, 0.05);
   EXPECT_EQ(made->ranks, 2);
   EXPECT_EQ(made->processors, 2);
-  EXPECT_EQ(made->artifact, testing::TempDir() + "x.tdm");
+  EXPECT_EQ(made->artifact, folder() / "x.tdm");
 }
 
 TEST(Calibration, ReadsWhatBenchPrints) {

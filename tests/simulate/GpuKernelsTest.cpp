@@ -1,4 +1,5 @@
 //===- GpuKernelsTest.cpp - what kernels take on a GPU --------------------===//
+#include "tests/support/Folder.h"
 #include "tools/simulate/Estimate.h"
 #include "tools/simulate/KernelSummary.h"
 
@@ -220,11 +221,19 @@ Manifest manifest() {
   return made;
 }
 
-std::string fileOf(const std::string &text) {
-  std::string path = testing::TempDir() + "measured.json";
-  std::ofstream(path) << text;
-  return path;
-}
+class MeasuredFile {
+public:
+  explicit MeasuredFile(const std::string &text)
+      : path(folder / "measured.json") {
+    std::ofstream(path) << text;
+  }
+
+private:
+  test::Folder folder;
+
+public:
+  const std::string path;
+};
 
 TEST(Estimate, SumsAreThoseOfTheLaunches) {
   auto programs = estimate(manifest(), Gpu(device()));
@@ -242,10 +251,10 @@ TEST(Estimate, AMeasurementCorrectsItsKind) {
   Gpu gpu(device());
   Manifest known = manifest();
   double once = gpu.timeOf(known.kernels[0], launchOf(1000)).parts.seconds();
-  std::string path =
-      fileOf(R"({"device": "test", "kernels": [{"kernel": "matmul_0", "ms": )" +
-             std::to_string(2e3 * once) + "}]}");
-  auto kinds = readMeasuredKinds(path, known, gpu);
+  MeasuredFile file(
+      R"({"device": "test", "kernels": [{"kernel": "matmul_0", "ms": )" +
+      std::to_string(2e3 * once) + "}]}");
+  auto kinds = readMeasuredKinds(file.path, known, gpu);
   ASSERT_TRUE(kinds.ok()) << kinds.status().message();
   ASSERT_EQ(kinds->size(), 1u);
   EXPECT_NEAR(kinds->at("products by wgmma"), 2, 1e-6);
@@ -257,7 +266,7 @@ TEST(Estimate, WrongMeasurementsAreRefused) {
   Gpu gpu(device());
   Manifest known = manifest();
   auto errorOf = [&](const std::string &text) {
-    auto kinds = readMeasuredKinds(fileOf(text), known, gpu);
+    auto kinds = readMeasuredKinds(MeasuredFile(text).path, known, gpu);
     return kinds ? std::string("none") : kinds.status().message();
   };
   auto expect = [&](const std::string &text, const char *part) {

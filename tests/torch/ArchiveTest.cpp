@@ -3,6 +3,7 @@
 #include "compiler/Compile.h"
 #include "compiler/import/torch/Import.h"
 #include "compiler/import/torch/Sizes.h"
+#include "tests/support/Folder.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -27,13 +28,6 @@ std::string fixture(const std::string &name) {
 /// empty, without it.
 class Archive : public testing::Test {
 protected:
-  void SetUp() override {
-    folder = testing::TempDir() + "/" +
-             testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   std::string changed(const std::string &name, const std::string &member,
                       const Change &change) {
     std::string path = folder + "/" + name + ".pt2";
@@ -108,7 +102,8 @@ protected:
         << status.message();
   }
 
-  std::string folder;
+  test::Folder made;
+  const std::string folder = made.path();
 };
 
 } // namespace

@@ -9,43 +9,15 @@
 
 #include "runtime/io/Array.h"
 #include "runtime/io/File.h"
+#include "tests/support/Folder.h"
 
-#include <filesystem>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace tandem::io::test {
 
 using artifact::DType;
 
-/// A new folder, removed at the end of the test.
-class Folder {
-public:
-  Folder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "tandem-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
-  }
-  Folder(const Folder &) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  std::string operator/(const std::string &name) const {
-    return path_ + "/" + name;
-  }
-  const std::string &path() const { return path_; }
-  /// Returns the names in the folder, sorted.
-  std::vector<std::string> list() const {
-    std::vector<std::string> names;
-    for (const auto &entry : std::filesystem::directory_iterator(path_))
-      names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
-private:
-  std::string path_;
-};
+using tandem::test::Folder;
 
 inline std::vector<std::byte> bytesOf(std::string_view text) {
   std::vector<std::byte> bytes;
