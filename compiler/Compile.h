@@ -91,7 +91,7 @@ struct CompileOptions {
   int threads = 0;        ///< 0: one for each processor
   /// For cpu, how much the code of kernels is optimized: 0, hardly, to 3.
   int effort = 2;
-  /// For cpu, code that earlier compilations made; outlives the compilation.
+  /// Code of kernels that earlier compilations made; outlives the compilation.
   /// Null: none is kept. Bytes do not depend on it.
   KernelCache *kernels = nullptr;
   std::string kernelCache;     ///< for who makes one: a folder, or `off`

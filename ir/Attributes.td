@@ -356,7 +356,8 @@ def TensorMapAttr : Tandem_Attr<"TensorMap", "tensor_map"> {
     `#tandem.tensor_map<buffer = 0, offset = 0, element = "bf16", sizes = [64, 32],
     strides = [128], box = [64, 32], swizzle = 128>`: innermost dimension first;
     sizes and box in elements, the rest in bytes; no stride of dimension 0.
-    `element` may be `"tf32"`: f32 that is rounded on its way.
+    `element` may be `"tf32"`: f32 that is rounded on its way; `"i8"` is of any
+    type of 8 bits.
   }];
   let parameters = (ins "int64_t":$buffer, DefaultValuedParameter<"int64_t", "0">:$offset,
                         "::mlir::StringAttr":$element, "::mlir::DenseI64ArrayAttr":$sizes,

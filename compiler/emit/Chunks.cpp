@@ -1,8 +1,8 @@
 //===- Chunks.cpp - kernels in pieces that are compiled apart -------------===//
 #include "compiler/emit/Chunks.h"
+#include "compiler/emit/KernelKeys.h"
 #include "ir/Dialect.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/SetVector.h"
@@ -62,6 +62,23 @@ Chunk tandem::unitOf(Operation *kernels, SymbolTable &symbols, StringRef name,
     if (op == kernel)
       cast<SymbolOpInterface>(copy).setName(as);
   }
+  return unit;
+}
+
+Result<KernelUnit> tandem::keptOrUnitOf(Operation *kernels,
+                                        SymbolTable &symbols, StringRef name,
+                                        StringRef as, KernelCache *cache,
+                                        SmallVectorImpl<std::string> &calls) {
+  KernelUnit unit;
+  unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
+  if (!unit.function)
+    return Status::failed("there is no function '" + name.str() + "'");
+  unit.entry = keptCode(unit.function, cache);
+  if (unit.entry)
+    return unit;
+  if (unit.function.isExternal())
+    return Status::failed("the function '" + name.str() + "' has no code");
+  unit.code = unitOf(kernels, symbols, name, as, calls);
   return unit;
 }
 

@@ -12,6 +12,7 @@
 
 #include "runtime/artifact/Status.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/SymbolTable.h"
@@ -22,6 +23,9 @@
 
 namespace tandem {
 
+class KernelCache;
+struct CompiledKernel;
+
 using Chunk = mlir::OwningOpRef<mlir::ModuleOp>;
 
 /// Copies the LLVM function `name`, with `tandem.kernel`, and what it uses into
@@ -31,6 +35,23 @@ using Chunk = mlir::OwningOpRef<mlir::ModuleOp>;
 Chunk unitOf(mlir::Operation *kernels, mlir::SymbolTable &symbols,
              llvm::StringRef name, llvm::StringRef as,
              llvm::SmallVectorImpl<std::string> &calls);
+
+/// A kernel's function, and what there is of it: code that was kept, or a
+/// module to compile.
+struct KernelUnit {
+  mlir::LLVM::LLVMFuncOp function;
+  const CompiledKernel *entry = nullptr;
+  Chunk code;
+};
+
+/// The unit of the LLVM function `name` of `kernels`; where no code of it was
+/// kept, its module is that of `unitOf`. Fails if there is no such function, or
+/// it has no code.
+Result<KernelUnit> keptOrUnitOf(mlir::Operation *kernels,
+                                mlir::SymbolTable &symbols,
+                                llvm::StringRef name, llvm::StringRef as,
+                                KernelCache *cache,
+                                llvm::SmallVectorImpl<std::string> &calls);
 
 /// Calls `work` with 0 to `count - 1`, on so many threads (0: one for each
 /// processor). Returns the failure of the smallest number, if any.

@@ -19,15 +19,6 @@
 using namespace mlir;
 using namespace tandem;
 
-namespace {
-/// A kernel, and its code where the cache has none.
-struct Unit {
-  LLVM::LLVMFuncOp function;
-  const CompiledKernel *entry = nullptr;
-  Chunk code;
-};
-} // namespace
-
 /// Says how many threads a block has, so that ptxas gives no kernel more
 /// registers than a block of that size can have.
 static void setBlock(ModuleOp code, LLVM::LLVMFuncOp original) {
@@ -174,23 +165,22 @@ tandem::emitDeviceCode(gpu::GPUModuleOp kernels,
   if (Status s = checkKernels(kernels, exported, target); !s)
     return s;
   SymbolTable symbols(kernels);
-  std::vector<Unit> units(exported.size());
+  std::vector<KernelUnit> units(exported.size());
   for (auto [unit, name] : llvm::zip_equal(units, exported)) {
-    unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
-    unit.entry = keptCode(unit.function, cache);
-    if (unit.entry)
-      continue;
-    if (unit.function.isExternal())
-      return Status::failed("the kernel '" + name + "' has no code");
     SmallVector<std::string> calls; // a kernel calls none
-    unit.code = unitOf(kernels, symbols, name, deviceSymbol, calls);
-    setBlock(*unit.code, unit.function);
+    auto found =
+        keptOrUnitOf(kernels, symbols, name, deviceSymbol, cache, calls);
+    if (!found)
+      return found.status();
+    unit = *std::move(found);
+    if (unit.code)
+      setBlock(*unit.code, unit.function);
   }
   std::vector<std::string> texts(units.size());
   KernelCode code;
   code.modules.resize(keepBitcode ? units.size() : 0);
   Status status = forEachIndex(units.size(), threads, [&](size_t i) {
-    Unit &unit = units[i];
+    KernelUnit &unit = units[i];
     CompiledKernel made;
     if (!unit.entry) {
       if (Status s = compileUnit(*unit.code, exported[i], target, keepBitcode,

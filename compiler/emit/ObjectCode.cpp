@@ -109,17 +109,8 @@ static Result<std::string> compileUnit(ModuleOp unit, const CpuTarget &target,
   return object;
 }
 
-namespace {
-/// A kernel's function, and its code where it is not in the cache.
-struct Unit {
-  LLVM::LLVMFuncOp function;
-  const CompiledKernel *entry = nullptr;
-  Chunk code;
-};
-} // namespace
-
 /// Those of `exported`, and those that they call behind them.
-static Result<std::vector<Unit>>
+static Result<std::vector<KernelUnit>>
 unitsOf(ModuleOp kernels, const std::vector<std::string> &exported,
         KernelCache *cache) {
   SymbolTable symbols(kernels);
@@ -129,20 +120,15 @@ unitsOf(ModuleOp kernels, const std::vector<std::string> &exported,
   };
   for (const std::string &name : exported)
     add(name);
-  std::vector<Unit> units;
+  std::vector<KernelUnit> units;
   for (size_t i = 0; i < names.size(); ++i) {
     StringRef name = cast<StringAttr>(names[i]);
-    Unit &unit = units.emplace_back();
-    unit.function = symbols.lookup<LLVM::LLVMFuncOp>(name);
-    if (!unit.function)
-      return Status::failed("there is no function '" + name.str() + "'");
-    unit.entry = keptCode(unit.function, cache);
-    if (unit.entry)
-      continue;
-    if (unit.function.isExternal())
-      return Status::failed("the function '" + name.str() + "' has no code");
     SmallVector<std::string> calls;
-    unit.code = unitOf(kernels, symbols, name, kernelSymbol, calls);
+    auto unit =
+        keptOrUnitOf(kernels, symbols, name, kernelSymbol, cache, calls);
+    if (!unit)
+      return unit.status();
+    units.push_back(*std::move(unit));
     for (const std::string &call : calls)
       add(call);
   }
@@ -150,7 +136,7 @@ unitsOf(ModuleOp kernels, const std::vector<std::string> &exported,
 }
 
 /// The object of a unit, with its function's name.
-static Result<std::string> objectOf(Unit &unit, const CpuTarget &target,
+static Result<std::string> objectOf(KernelUnit &unit, const CpuTarget &target,
                                     const ObjectOptions &options) {
   CompiledKernel made;
   if (!unit.entry) {

@@ -36,6 +36,19 @@ bool Units::isReadAsBytes(Operation *cast) const {
   });
 }
 
+/// True if the unit turns bytes for products (TurnFactors.cpp) that somebody
+/// else asks for as they are: a kernel with both, or with what else reads them,
+/// would store or read one of them byte by byte.
+bool Units::turnsBytes(unsigned unit) const {
+  Operation *op = members[unit].front();
+  bool isTurn =
+      isa<PermuteOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+        return byteCasts.contains(user);
+      });
+  ArrayRef<Operation *> from = isTurn ? producers(op) : ArrayRef<Operation *>();
+  return isTurn && (from.size() != 1 || users(from.front()).size() != 1);
+}
+
 /// Finds the casts of bytes that products read. A factor of which somebody asks
 /// for the wider numbers is read as these, and so is then the other one.
 void Units::decideBytes(Block &body) {

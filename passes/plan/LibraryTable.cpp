@@ -45,13 +45,17 @@ struct Row {
 };
 } // namespace
 
-static constexpr int64_t any = std::numeric_limits<int64_t>::max();
+static constexpr int64_t kLatestSm = std::numeric_limits<int64_t>::max();
 
 static constexpr Row rows[] = {
-    {"bf16", 90, any, false, 4e9, 512, 8, "arithmetic: wgmma against mma.sync"},
-    {"f16", 90, any, false, 4e9, 512, 8, "arithmetic: wgmma against mma.sync"},
-    {"tf32", 90, any, false, 4e9, 512, 4, "arithmetic: wgmma against mma.sync"},
-    {"f32", 80, any, true, 3e10, 1024, 4, "arithmetic: register blocking"},
+    {"bf16", 90, kLatestSm, false, 4e9, 512, 8,
+     "arithmetic: wgmma against mma.sync"},
+    {"f16", 90, kLatestSm, false, 4e9, 512, 8,
+     "arithmetic: wgmma against mma.sync"},
+    {"tf32", 90, kLatestSm, false, 4e9, 512, 4,
+     "arithmetic: wgmma against mma.sync"},
+    {"f32", 80, kLatestSm, true, 3e10, 1024, 4,
+     "arithmetic: register blocking"},
     {"f64", 80, 80, true, 4e9, 512, 2, "arithmetic: tensor cores of f64"},
     {"f64", 90, 90, true, 4e9, 512, 2, "arithmetic: tensor cores of f64"},
 };

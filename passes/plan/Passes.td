@@ -52,6 +52,16 @@ def OrderCollectives : FunctionPass<"tandem-order-collectives"> {
   let statistics = [Statistic<"moved", "moved", "programs in another order">];
 }
 
+def TurnFactors : FunctionPass<"tandem-turn-factors"> {
+  let summary = "Gives products by warpgroup factors of 8 bits along k";
+  let description = [{
+    For CUDA's sm_90a: where such a product reads bytes along its lines, a
+    permutation turns them first, unless that takes more time than the product
+    gains. Products that read the same bytes so share it.
+  }];
+  let statistics = [Statistic<"turned", "turned", "factors of 8 bits that are turned">];
+}
+
 def ReorderResults : FunctionPass<"tandem-reorder-results"> {
   let summary = "Lets attention store its results in the order of their readers";
   let description = [{

@@ -17,6 +17,7 @@ void tandem::addKernelPasses(OpPassManager &program) {
   // for the machine, and partition asks for the time of the one that is meant.
   program.addPass(createSplitReductions());
   program.addPass(createSplitFilterGrads());
+  program.addPass(createTurnFactors());
   // Who reads a result may be one kernel more or less.
   program.addPass(createReorderResults());
   // What a kernel would read that it can make of less.

@@ -522,6 +522,9 @@ StringRef Units::mergeOrSay(unsigned into, unsigned from, bool beside) {
   if (standsAlone(members[into].front()) || standsAlone(members[from].front()))
     return "one of them is a collective or a copy, which is no part of a "
            "kernel";
+  if (turnsBytes(into) || turnsBytes(from))
+    return "one of them turns bytes for products, which others read as they "
+           "are";
   unsigned first = std::min(ranks[into], ranks[from]);
   unsigned last = std::max(ranks[into], ranks[from]);
   Between between = findBetween(ranked[first], ranked[last]);

@@ -84,6 +84,7 @@ private:
   void decideRepeated(mlir::Block &body);
   void decideBytes(mlir::Block &body);
   bool isReadAsBytes(mlir::Operation *cast) const;
+  bool turnsBytes(unsigned unit) const;
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
   bool crossesStreams(mlir::Operation *op) const;

@@ -24,6 +24,16 @@ Value tandem::bytesOfFactor(MatmulOp product, unsigned number) {
   return bytes && isByte(getElementTypeOrSelf(bytes)) ? bytes : Value();
 }
 
+int64_t tandem::termsOf(MatmulOp product) {
+  RankedTensorType lhs = product.getLhs().getType();
+  return lhs.getDimSize(lhs.getRank() - (product.getTransposeLhs() ? 2 : 1));
+}
+
+bool tandem::fitsWarpgroups(MatmulOp product) {
+  // Of 16 bytes.
+  return hasWarpgroups(cudaArchOf(product)) && termsOf(product) % 16 == 0;
+}
+
 /// The largest magnitude of an integer type.
 static int64_t largestOf(Type type) {
   return type.isUnsignedInteger() ? 255 : 128;
@@ -39,9 +49,7 @@ bool tandem::multipliesBytes(MatmulOp product) {
     return false;
   Type ofA = getElementTypeOrSelf(a), ofB = getElementTypeOrSelf(b);
   Type result = product.getY().getType().getElementType();
-  RankedTensorType lhs = product.getLhs().getType();
-  int64_t terms =
-      lhs.getDimSize(lhs.getRank() - (product.getTransposeLhs() ? 2 : 1));
+  int64_t terms = termsOf(product);
   if (terms == 0 || isa<FloatType>(ofA) != isa<FloatType>(ofB))
     return false;
   if (isa<FloatType>(ofA))

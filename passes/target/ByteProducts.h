@@ -30,6 +30,13 @@ bool hasFloat8Products(mlir::Operation *op);
 /// its factors are casts, with sums as exact as its precision asks for.
 bool multipliesBytes(MatmulOp product);
 
+/// The terms of each sum of a product.
+int64_t termsOf(MatmulOp product);
+
+/// True if wgmma takes the bytes of such a product once both factors lie along
+/// k: the target has it, and rows are whole pieces of bulk copies.
+bool fitsWarpgroups(MatmulOp product);
+
 } // namespace tandem
 
 #endif

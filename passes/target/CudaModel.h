@@ -29,6 +29,13 @@ struct CudaModel {
   const DeviceRow &device() const;
 };
 
+/// mma.sync on sm_90: 62.9 % of what wgmma has, as we remember Luo et al.,
+/// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
+/// Microbenchmarking" (arXiv:2402.13499).
+inline constexpr double mmaOnHopper = 0.62;
+
+/// How many times as fast as f16 wgmma multiplies elements of 8 bits.
+inline constexpr double byteRateOfWarpgroups = 2;
 /// How many times as fast as f16 mma.sync multiplies elements of 8 bits on a
 /// GPU of compute capability `sm`.
 double byteRateByWarps(int64_t sm, bool isFloat);

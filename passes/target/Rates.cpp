@@ -90,7 +90,10 @@ static double ofNarrow(Operation *op) {
     return 1;
   bool isFloat =
       isa<FloatType>(getElementTypeOrSelf(bytesOfFactor(product, 0)));
-  return byteRateByWarps(cudaArchOf(op).sm, isFloat);
+  // By warpgroups data sheets' rate: the plan gives them factors that these
+  // take (passes/plan/TurnFactors.cpp).
+  return fitsWarpgroups(product) ? byteRateOfWarpgroups
+                                 : byteRateByWarps(cudaArchOf(op).sm, isFloat);
 }
 
 double Rates::arithmetic(Operation *op) const {

@@ -41,6 +41,10 @@ struct CudaArch {
   bool isExact = false; ///< sm_90a: what only this architecture has
 };
 CudaArch cudaArchOf(mlir::Operation *op);
+/// True if products by warpgroup (wgmma) are among its instructions.
+inline bool hasWarpgroups(const CudaArch &arch) {
+  return arch.isExact && arch.sm == 90;
+}
 
 } // namespace tandem
 

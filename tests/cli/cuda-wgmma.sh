@@ -55,18 +55,35 @@ for kernel in $("$tandem" inspect cuda-emu.tdm --ptx |
     END { exit bad }' <<<"$out" || fail "remains before $kernel"
 done
 expect 0 '' "$tandem" compile cpu.mlir -o cpu.tdm --optimizer=sgd:lr=0.01
-for device in cpu cuda-emu; do
-  expect 0 '' "$tandem" train $device.tdm --device=$device --seed=3 --steps=6 \
-    --log=$device.jsonl --data x=@"$data/train_images.npy" \
-    --data labels=@"$data/train_labels.npy"
-  sed -E 's/.*"loss": ([-0-9.e]+).*/\1/' $device.jsonl >$device.losses
-done
-[ "$(wc -l <cpu.losses)" = 6 ] || fail 'expected 6 losses'
+# The same training on both devices; TOLERANCE is a part of the loss.
+compare() { # NAME TOLERANCE
+  for device in cpu cuda-emu; do
+    expect 0 '' "$tandem" train "$1$device.tdm" --device=$device --seed=3 \
+      --steps=6 --log=$device.jsonl --data x=@"$data/train_images.npy" \
+      --data labels=@"$data/train_labels.npy"
+    sed -E 's/.*"loss": ([-0-9.e]+).*/\1/' $device.jsonl >$device.losses
+  done
+  [ "$(wc -l <cpu.losses)" = 6 ] || fail 'expected 6 losses'
+  paste cpu.losses cuda-emu.losses | awk -v tolerance="$2" '
+    { d = $1 - $2; if (d < 0) d = -d
+      if (!(d <= tolerance * $1)) { print "step " NR ": " $1 ", " $2; bad = 1 } }
+    END { exit bad }' || fail "the losses of $1 differ"
+}
 # Both round to 8 bits, the CPU's first layer not to 11.
-paste cpu.losses cuda-emu.losses | awk '
-  { d = $1 - $2; if (d < 0) d = -d
-    if (!(d <= 1e-2 * $1)) { print "step " NR ": " $1 ", " $2; bad = 1 } }
-  END { exit bad }' || fail 'the losses differ'
+compare '' 1e-2
+
+# Gradients of products of f8 values: factors along their lines are turned.
+fp8=(--fp8='fc[01].w' --optimizer=sgd:lr=0.01)
+sed 's/tandem.phase = "capture"/&, tandem.target = #tandem.target<cuda {arch = "sm_90a", products = "wgmma"}>/' \
+  "$2/digits/mlp.mlir" >fp8.mlir
+expect 0 '' "$tandem" compile fp8.mlir -o fp8-cuda-emu.tdm --cubin=no \
+  --emulation "${fp8[@]}"
+expect 0 '' "$tandem" compile "$2/digits/mlp.mlir" -o fp8-cpu.tdm "${fp8[@]}"
+expect 0 'wgmma\.mma_async.*f32\.e5m2\.e4m3' "$tandem" inspect fp8-cuda-emu.tdm --ptx
+[[ $out == *e4m3.e4m3* ]] || fail 'no forward by warpgroups'
+[[ $out == *mma.sync*e5m2* ]] && fail 'a gradient by warps'
+expect 0 'permute_[0-9]' "$tandem" inspect fp8-cuda-emu.tdm --kernels
+compare fp8- 1e-3
 
 # A map that no driver takes: said when the module is compiled.
 expect 0 '' "$tandem" compile cuda-emu.mlir --stop-after=lower -o lowered.mlir

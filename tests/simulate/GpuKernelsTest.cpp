@@ -136,6 +136,18 @@ TEST(GpuKernels, BytesHaveARateOfTheirOwn) {
   KernelTime time = gpu.timeOf(kernel, launchOf(1000));
   EXPECT_EQ(time.what, "8-bit products by mma.sync");
   EXPECT_DOUBLE_EQ(time.least, 0.5);
+  // By warpgroups bytes have twice bf16's rate, of which f8 leave a tenth to the
+  // sums in f32.
+  Kernel groups = product(1000);
+  groups.dtype = DType::BF16;
+  double halves = gpu.timeOf(groups, launchOf(1000)).parts.products;
+  groups.dtype = DType::I8;
+  time = gpu.timeOf(groups, launchOf(1000));
+  EXPECT_EQ(time.what, "8-bit products by wgmma");
+  EXPECT_NEAR(time.parts.products, halves / 2, 1e-9 * halves);
+  groups.dtype = DType::F8E5M2;
+  EXPECT_NEAR(gpu.timeOf(groups, launchOf(1000)).parts.products,
+              halves / 2 / 0.9, 1e-9 * halves);
   // Rows that are no pieces of 16 bytes.
   kernel.summary = "matmul 1024x1032xu8 1024x1032xu8 -> 1024x1024";
   EXPECT_EQ(gpu.timeOf(kernel, launchOf(1000)).what,

@@ -29,11 +29,13 @@ constexpr double fromKernelToKernel = 1.2e-6, fillAndDrain = 1.5e-6;
 // as that of bulk copies (AttentionTime.h).
 constexpr double firstTiles = 1e-6;
 
-// mma.sync on sm_90: 62.9 % of what wgmma has, as we remember Luo et al.,
-// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
-// Microbenchmarking" (arXiv:2402.13499). Of either, the kernels are assumed to
-// reach 0.85, and 0.4 where a factor comes by elements of two bytes.
-constexpr double mmaOnHopper = 0.62, ofMma = 0.85, ofGathers = 0.4;
+// Of mma.sync's rate the kernels are assumed to reach 0.85, and 0.4 where a
+// factor comes by elements of two bytes.
+constexpr double ofMma = 0.85, ofGathers = 0.4;
+
+// Products of f8 values by wgmma, whose sums f32 adds every 128 terms, reach so
+// much of what those of other types do (assumed).
+constexpr double ofFloat8 = 0.9;
 
 // Multiply-adds of threads reach so much of their rate (assumed).
 constexpr double ofThreads = 0.8;
@@ -144,7 +146,9 @@ void Gpu::addProduct(const Kernel &kernel, const Blocks &blocks,
   double rate = peak(kernel) * row_.achievedProducts, start = firstTiles;
   if (!kernel.tensorMaps.empty()) {
     time.what = "products by wgmma";
-    rate *= wgmmaWithoutClusters;
+    if (isByte(kernel.dtype))
+      time.what = "8-bit products by wgmma";
+    rate *= wgmmaWithoutClusters * (isFloat8(kernel.dtype) ? ofFloat8 : 1);
     start = firstBulkTiles;
   } else if (isHalf(kernel.dtype) || isByte(kernel.dtype)) {
     int64_t sm = CudaName(row_.target).sm;

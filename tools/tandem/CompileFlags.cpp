@@ -103,6 +103,38 @@ static Status checkDim(std::string_view text) {
                              std::string(text) + "'");
 }
 
+static void declareKernelCache(CompileFlags &flags, OptionTable &table) {
+  CompileOptions &options = flags.options;
+  actsIn(table,
+         table
+             .text("kernel-cache", "DIR|off", options.kernelCache,
+                   "the folder that keeps kernels' code for later "
+                   "compilations, or none. Artifacts do not depend on it")
+             .byDefault("$TANDEM_KERNEL_CACHE, or tandem/kernels in the "
+                        "user's folder for caches")
+             .excludes("dump-phases", "a dump has the code of all kernels")
+             .excludes("dump-passes", "a dump has the code of all kernels"),
+         "emit");
+  actsIn(table,
+         table
+             .text("kernel-cache-size", "BYTES", options.kernelCacheSize,
+                   "the most that the folder keeps: what was used longest ago "
+                   "goes first")
+             .byDefault("1GiB")
+             .check([](std::string_view text) {
+               return cacheBytes(std::string(text))
+                          ? Status::success()
+                          : Status::usage("expected --kernel-cache-size to be "
+                                          "bytes, as 2GiB, but got '" +
+                                          std::string(text) + "'");
+             })
+             .example("2GiB")
+             .excludes("kernel-cache=off", "nothing is kept")
+             .excludes("dump-phases", "a dump has the code of all kernels")
+             .excludes("dump-passes", "a dump has the code of all kernels"),
+         "emit");
+}
+
 static void declarePrecision(CompileFlags &flags, OptionTable &table) {
   CompileOptions &options = flags.options;
   table.group("precision");
@@ -292,34 +324,6 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
           .byDefault("2")
           .onlyWith("target", "cpu"),
       "emit");
-  actsIn(table,
-         table
-             .text("kernel-cache", "DIR|off", options.kernelCache,
-                   "the folder that keeps kernels' code for later "
-                   "compilations, or none. Artifacts do not depend on it")
-             .byDefault("$TANDEM_KERNEL_CACHE, or tandem/kernels in the "
-                        "user's folder for caches")
-             .excludes("dump-phases", "a dump has the code of all kernels")
-             .excludes("dump-passes", "a dump has the code of all kernels"),
-         "emit");
-  actsIn(table,
-         table
-             .text("kernel-cache-size", "BYTES", options.kernelCacheSize,
-                   "the most that the folder keeps: what was used longest ago "
-                   "goes first")
-             .byDefault("1GiB")
-             .check([](std::string_view text) {
-               return cacheBytes(std::string(text))
-                          ? Status::success()
-                          : Status::usage("expected --kernel-cache-size to be "
-                                          "bytes, as 2GiB, but got '" +
-                                          std::string(text) + "'");
-             })
-             .example("2GiB")
-             .excludes("kernel-cache=off", "nothing is kept")
-             .excludes("dump-phases", "a dump has the code of all kernels")
-             .excludes("dump-passes", "a dump has the code of all kernels"),
-         "emit");
   table
       .text("winograd", "auto|no", options.winograd,
             "no forbids Winograd's method for convolutions of 3x3, whose "
@@ -445,6 +449,7 @@ void CompileFlags::declare(OptionTable &table, bool withInference) {
           "where the passes and their module go if the compiler itself fails, "
           "for 'tandem-opt --run-reproducer'")
       .byDefault("a new file in the folder for temporary files");
+  declareKernelCache(*this, table);
   table.flag("force", force,
              "let outputs replace inputs, files of another kind, and trained "
              "weights");

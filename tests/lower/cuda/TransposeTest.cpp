@@ -67,3 +67,20 @@ TEST(CudaTranspose, BothWays) {
       {1});
   EXPECT_TRUE(usesSharedMemory(ptx));
 }
+
+/// Bytes are turned as pieces of 16, whatever they are of: whole tiles, parts
+/// of them, batches. The same bytes come out, NaN and infinities too.
+TEST(CudaTranspose, Bytes) {
+  for (const char *element : {"f8E4M3FN", "f8E5M2", "i8", "ui8"})
+    for (auto [n, m] : {std::pair{64, 128}, {48, 80}, {16, 16}, {208, 32}}) {
+      std::string x = tensor({3, n, m}, element),
+                  y = tensor({3, m, n}, element);
+      std::string ptx =
+          checkCuda(kernelModule({x}, {y},
+                                 "%y = tandem.permute %0 by [0, 2, 1] : " + x +
+                                     " -> " + y + "\ntandem.yield %y : " + y),
+                    {1}, 100);
+      EXPECT_NE(ptx.find("st.global.v4"), std::string::npos) << ptx;
+      EXPECT_EQ(ptx.find("cvt.rn"), std::string::npos) << element;
+    }
+}

@@ -173,3 +173,55 @@ module @bytes attributes {tandem.phase = "partition", tandem.target = #tandem.ta
     return %y : tensor<256x256xf32>
   }
 }
+
+// -----
+
+// sm_90a multiplies bytes along k by warpgroups: tiles of 128 k, whose products
+// begin at zeros (a scale of 0) and pass through the wait, behind which f32 adds
+// them.
+// CHECK-LABEL: module @bytes_of_warpgroups
+// CHECK: tandem.launch @cuda::@cast_cast_matmul_0
+// CHECK: llvm.func @cast_cast_matmul_0
+// CHECK-SAME: #tandem.tensor_map<buffer = 0, element = "i8", sizes = [512, 256], strides = [512], box = [128, 128], swizzle = 128>,
+// CHECK: [[NOT:%.*]] = llvm.mlir.constant(0 : i32)
+// CHECK: nvvm.setmaxregister increase 232
+// CHECK: mbarrier.try_wait.parity
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k32.f32.e5m2.e4m3 {{.*}}, [[NOT]], {{%[0-9]+}}, {{%[0-9]+}} :
+// CHECK-COUNT-3: wgmma.mma_async.sync.aligned
+// CHECK-NOT: wgmma.mma_async.sync.aligned
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: llvm.fadd {{.*}} : f32
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
+module @bytes_of_warpgroups attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90a", products = "wgmma"}>} {
+  func.func @evaluate(%x: tensor<256x512xf8E5M2> {tandem.role = #tandem.role<input "x">}, %w: tensor<256x512xf8E4M3FN> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %a = tandem.cast %x : tensor<256x512xf8E5M2> to tensor<256x512xf32>
+    %b = tandem.cast %w : tensor<256x512xf8E4M3FN> to tensor<256x512xf32>
+    %y = tandem.matmul %a, %b {precision = "tf32", transpose_rhs} : tensor<256x512xf32>, tensor<256x512xf32> -> tensor<256x256xf32>
+    return %y : tensor<256x256xf32>
+  }
+}
+
+// -----
+
+// Integers are added up in their registers, exactly; a factor along its lines is
+// turned first, by a kernel that moves pieces of 16 bytes.
+// CHECK-LABEL: module @integers_of_warpgroups
+// CHECK: tandem.launch @cuda::@permute_0
+// CHECK: tandem.launch @cuda::@cast_cast_matmul_0
+// CHECK-DAG: llvm.load {{.*}} -> vector<16xi8>
+// CHECK-DAG: llvm.store {{.*}} : vector<16xi8>
+// CHECK: wgmma.mma_async.sync.aligned.m64n{{[0-9]+}}k32.s32.s8.u8
+// CHECK: nvvm.wgmma.wait.group.sync.aligned 1
+// CHECK: llvm.sitofp
+module @integers_of_warpgroups attributes {tandem.phase = "partition", tandem.target = #tandem.target<cuda {arch = "sm_90a", products = "wgmma"}>} {
+  func.func @evaluate(%x: tensor<256x512xi8> {tandem.role = #tandem.role<input "x">}, %w: tensor<512x256xui8> {tandem.role = #tandem.role<input "w">}) -> (tensor<256x256xf32> {tandem.role = #tandem.role<output "y">}) {
+    %a = tandem.cast %x : tensor<256x512xi8> to tensor<256x512xf32>
+    %b = tandem.cast %w : tensor<512x256xui8> to tensor<512x256xf32>
+    %y = tandem.matmul %a, %b : tensor<256x512xf32>, tensor<512x256xf32> -> tensor<256x256xf32>
+    return %y : tensor<256x256xf32>
+  }
+}

@@ -5,7 +5,7 @@
 //   as 16 bytes hold, so that loads and stores are whole vectors;
 // - transposed: pointwise, but neighbours of the result are far from each other
 //   in an operand; a block has a tile, which it reads as the operand has it and
-//   turns in shared memory;
+//   turns in shared memory, of bytes alone as pieces of 16;
 // - rows: the innermost index is reduced; a warp or a block has one kept index,
 //   and its threads share the reduced ones. Where a thread's share is small it
 //   stays in registers from level to level: memory is read once. Where rows are
@@ -95,6 +95,12 @@ private:
     llvm::SmallVector<const LoopNest::Access *> reads;
   };
   Turned turnedReads();
+  /// Whether the kernel does nothing but turn bytes, in pieces of 16.
+  bool turnsBytes() const;
+  LaunchShape emitBytes();
+  /// Where the only read is, and the only result.
+  mlir::AffineExpr readPosition() const;
+  mlir::AffineExpr rootPosition() const;
 
   // Rows.
   struct RowShape {

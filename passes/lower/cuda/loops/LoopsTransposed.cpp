@@ -66,6 +66,8 @@ Fit LoopEmitter::fitTransposed() {
 }
 
 LaunchShape LoopEmitter::emitTransposed() {
+  if (turnsBytes())
+    return emitBytes();
   Turned turned = turnedReads();
   unsigned last = nest.sizes.size() - 1;
   SmallVector<unsigned> outer;

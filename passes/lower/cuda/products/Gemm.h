@@ -105,7 +105,7 @@ struct GemmSchedule {
   enum Kind {
     Simt, ///< fused multiply-adds of the sums' type
     Mma,  ///< tensor cores: f16, bf16, tf32 and 8 bits by warp
-    Wgmma ///< tensor cores: f16, bf16 and tf32 by warpgroup
+    Wgmma ///< tensor cores: f16, bf16, tf32 and 8 bits by warpgroup
   };
   Kind kind = Simt;
   int64_t blockM = 128, blockN = 128, blockK = 8; ///< the tile of a block
