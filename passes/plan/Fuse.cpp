@@ -314,6 +314,33 @@ static void fuseBesideProducts(Units &units) {
   }
 }
 
+/// A product of bytes takes the magnitudes of what it makes of which it finds
+/// the largest (fuseTileSums), before the loops that read them do.
+static void fuseMagnitudes(Units &units) {
+  for (unsigned unit = 0; unit < units.size(); ++unit) {
+    Operation *anchor = units.anchor(unit);
+    if (!makesTileSums(anchor) ||
+        !getElementTypeOrSelf(anchor->getResult(0)).isF32())
+      continue;
+    auto isTileMax = [&](Operation *user) {
+      return isa<ReduceMaxOp>(user) &&
+             units.ops(units.unit(user)).size() == 1 &&
+             isForward(user) == isForward(anchor) &&
+             summedInTiles(user->getResult(0), anchor);
+    };
+    for (Operation *op : SmallVector<Operation *>(units.ops(unit)))
+      for (Operation *user : units.users(op)) {
+        if (units.isRepeated(user) || units.unit(user) == unit ||
+            !isa<PointwiseOpInterface>(user) ||
+            !llvm::all_of(units.users(user), isTileMax))
+          continue;
+        if (units.merge(unit, units.unit(user)))
+          for (Operation *largest : SmallVector<Operation *>(units.users(user)))
+            units.merge(unit, units.unit(largest), /*beside=*/true);
+      }
+  }
+}
+
 /// A product takes the parts of sums over rows of what it makes, which nobody
 /// else reads on the way: the gradient of a bias in front of it.
 static void fuseTileSums(Units &units) {
@@ -368,6 +395,7 @@ void tandem::fuse(Units &units) {
   fuseScalars(units);
   fuseReordered(units);
   fuseIntoAnchors(units);
+  fuseMagnitudes(units);
   fuseIntoConsumers(units);
   fuseReaders(units, /*acrossPasses=*/false);
   fuseReaders(units, /*acrossPasses=*/true);

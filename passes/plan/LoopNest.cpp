@@ -2,6 +2,7 @@
 #include "passes/plan/LoopNest.h"
 #include "passes/plan/FormKernels.h"
 #include "passes/plan/LoopSpaces.h"
+#include "passes/target/ByteProducts.h"
 #include "passes/target/Target.h"
 
 #include "ir/RowPadding.h"
@@ -435,23 +436,28 @@ bool tandem::makesTileSums(Operation *anchor) {
   if (!product || !isForCuda(product))
     return false;
   RankedTensorType type = product.getY().getType();
+  Type element = type.getElementType();
   return type.getRank() == 2 &&
-         (type.getElementType().isBF16() || type.getElementType().isF16()) &&
+         (element.isBF16() || element.isF16() ||
+          (element.isF32() && multipliesBytes(product))) &&
          type.getDimSize(0) % largestTile == 0 &&
          type.getDimSize(1) % largestTile == 0;
 }
 
 Value tandem::summedInTiles(Value sum, Operation *anchor) {
-  auto op = sum.getDefiningOp<ReduceSumOp>();
-  if (!op || !makesTileSums(anchor))
+  auto op = sum.getDefiningOp<ReductionOpInterface>();
+  if (!op || !isa<ReduceSumOp, ReduceMaxOp>(op) || !makesTileSums(anchor))
     return {};
   RankedTensorType type = typeOf(op->getOperand(0));
-  ArrayRef<int64_t> made = cast<MatmulOp>(anchor).getY().getType().getShape();
+  RankedTensorType product = cast<MatmulOp>(anchor).getY().getType();
+  if (isa<ReduceMaxOp>(op) && !product.getElementType().isF32())
+    return {};
+  ArrayRef<int64_t> made = product.getShape();
   bool isSum = type.getRank() == 3 && type.getElementType().isF32() &&
                type.getDimSize(0) * kRowsOfTileSum == made[0] &&
                type.getDimSize(1) == kRowsOfTileSum &&
                type.getDimSize(2) == made[1] &&
-               op.getDims() == ArrayRef<int64_t>{1};
+               op.getReducedDims() == ArrayRef<int64_t>{1};
   return isSum ? op->getOperand(0) : Value();
 }
 

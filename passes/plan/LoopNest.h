@@ -93,13 +93,14 @@ std::optional<LoopNest> findLoopNest(KernelOp kernel);
 mlir::Value withoutRowPadding(mlir::Value yielded);
 
 /// The rows that a product for CUDA adds up of its tile, for the gradient of a
-/// bias.
+/// bias, or of which it finds the largest elements, for the scale of f8 values.
 constexpr int64_t kRowsOfTileSum = 64;
 /// True if the anchor is a product that is cut into whole tiles, whatever they
 /// are, and adds up rows of them.
 bool makesTileSums(mlir::Operation *anchor);
-/// What such an anchor adds up for `sum`: [parts, kRowsOfTileSum, columns],
-/// with its own columns. Null if it is another, or `sum` another value.
+/// What such an anchor adds up for `sum`, a sum or a maximum: [parts,
+/// kRowsOfTileSum, columns], with its own columns. Null if it is another, or
+/// `sum` another value.
 mlir::Value summedInTiles(mlir::Value sum, mlir::Operation *anchor);
 
 /// The results of each part of a kernel; all in one where it has no parts.

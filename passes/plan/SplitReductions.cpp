@@ -227,14 +227,31 @@ static Value byItems(OpBuilder &b, ReductionOpInterface op,
   return inParts(b, op, *rows, parts);
 }
 
+/// The largest of all elements of `rows` rows, by parts of rows, and then row
+/// by row.
+static Value largestByTiles(OpBuilder &b, ReductionOpInterface op,
+                            ArrayRef<int64_t> shape) {
+  int64_t parts = shape[0] / kRowsOfTileSum;
+  Value x = ReshapeOp::create(b, op->getLoc(), op->getOperand(0),
+                              {parts, kRowsOfTileSum, shape[1]});
+  for (int64_t dim : {1, 1, 0})
+    x = reduceLike(b, op, x, {dim});
+  return x;
+}
+
 /// The sum over rows of what a product for CUDA makes element by element, in
-/// parts of the rows that it adds up itself (LoopNest.h). Null if `op` is
-/// another.
+/// parts of the rows that it adds up itself (LoopNest.h); of a product of bytes
+/// also the largest element of all. Null if `op` is another.
 static Value byTiles(OpBuilder &b, ReductionOpInterface op) {
   constexpr size_t mostValues = 256;
   constexpr int64_t mostParts = 1024; // which are added up by others
+  RankedTensorType type = typeOf(op->getOperand(0));
+  bool isLargest =
+      isa<ReduceMaxOp>(op) && typeOf(op->getResult(0)).getRank() == 0;
   std::optional<Rows> rows = rowsOf(op);
-  if (!rows || !isa<ReduceSumOp>(op) ||
+  if (isLargest && type.getRank() == 2)
+    rows = Rows{type.getDimSize(0), type.getDimSize(1)};
+  if (!rows || (!isLargest && !isa<ReduceSumOp>(op)) ||
       rows->count > mostParts * kRowsOfTileSum)
     return {};
   llvm::SmallSetVector<Value, 32> work;
@@ -242,8 +259,15 @@ static Value byTiles(OpBuilder &b, ReductionOpInterface op) {
   for (size_t i = 0; i < work.size() && i < mostValues; ++i) {
     Operation *made = work[i].getDefiningOp();
     auto view = dyn_cast_or_null<ViewOpInterface>(made);
-    if (makesTileSums(made) &&
-        typeOf(work[i]).getShape() == ArrayRef{rows->count, rows->width})
+    bool isFound =
+        makesTileSums(made) &&
+        typeOf(work[i]).getShape() == ArrayRef{rows->count, rows->width};
+    // The emitter of other products adds alone.
+    if (isFound && isLargest)
+      return typeOf(work[i]).getElementType().isF32()
+                 ? largestByTiles(b, op, {rows->count, rows->width})
+                 : Value();
+    if (isFound)
       return inParts(b, op, *rows, rows->count / kRowsOfTileSum);
     if (isa_and_nonnull<PointwiseOpInterface>(made) || (view && view.isFree()))
       work.insert_range(made->getOperands());

@@ -115,6 +115,42 @@ TEST(CudaByteProduct, ScalesBehind) {
   expectMma(checkCuda(text, {96}, 8, ada), "f32.e4m3.e4m3.f32");
 }
 
+/// The largest magnitudes of each 64 rows of a tile, and sums, beside what is
+/// stored: by warps and by warpgroups. A NaN is larger than all.
+TEST(CudaByteProduct, TileMaxima) {
+  ByteProduct p{256, 256, 64};
+  std::string y = p.y(), parts = "tensor<4x64x256xf32>",
+              few = "tensor<4x256xf32>", f8 = "tensor<256x256xf8E4M3FN>";
+  std::string text = kernelModule(
+      {ByteProduct::type(p.lhs(), p.a), ByteProduct::type(p.rhs(), p.b), y},
+      {f8, few, few},
+      p.body() + "%s = tandem.mul %p, %2 : " + y + "\n%q = tandem.cast %s : " +
+          y + " to " + f8 + "\n%m = tandem.abs %s : " + y +
+          "\n%r = tandem.reshape %m to [4, 64, 256] : " + y + " -> " + parts +
+          "\n%largest = tandem.reduce_max %r over [1] : " + parts + " -> " +
+          few + "\n%t = tandem.reshape %s to [4, 64, 256] : " + y + " -> " +
+          parts + "\n%sum = tandem.reduce_sum %t over [1] : " + parts + " -> " +
+          few + "\ntandem.yield %q, %largest, %sum : " + f8 + ", " + few +
+          ", " + few);
+  for (auto [arch, method] :
+       {std::pair{"sm_89", "mma"}, {"sm_90a", "wgmma"}, {"sm_90a", "mma"}}) {
+    SCOPED_TRACE(method);
+    CudaOptions options{arch};
+    std::string ptx =
+        checkCuda(byMethod(text, method), {64 * 64, 0, 1.0 / 8192}, 8, options);
+    EXPECT_EQ(ptx.find("wgmma") != std::string::npos,
+              method == std::string("wgmma"));
+    CudaKernel kernel(byMethod(text, method), options);
+    auto inputs = randomInputs(kernel.inputTypes, 8);
+    inputs[2][70 * 256 + 9] = NAN;
+    auto results = kernel.outputs(inputs, tandem::emulator::Order::Random);
+    EXPECT_EQ(kernel.error, "");
+    auto *largest = reinterpret_cast<const float *>(results[1].data());
+    for (int64_t i = 0; i < 4 * 256; ++i)
+      EXPECT_EQ(std::isnan(largest[i]), i == 256 + 9) << i;
+  }
+}
+
 /// Sums are exact, also where f32 has no room for them; f32 and f64 alike.
 TEST(CudaByteProduct, Integers) {
   for (const char *wide : {"f32", "f64"})

@@ -37,6 +37,7 @@ private:
   /// Stores it part by part of kRowsOfTileSum rows, and the sums of each part.
   void storeAndSum(Value result);
   void storeSums(Value result, Value part, ValueRange sums);
+  Value neutralOf(const Gemm::TileSum &sum);
   /// Neighbours that a thread stores: a piece of 16 bytes, or one.
   int64_t storeWidth() const;
   /// Where a piece of the tile is in C, and in shared memory.
@@ -365,6 +366,12 @@ void GemmEmitter::storeWhole(Value result) {
       });
 }
 
+Value GemmEmitter::neutralOf(const Gemm::TileSum &sum) {
+  ReductionOpInterface op = sum.op;
+  return code.number(gemm.type,
+                     cast<FloatAttr>(op.getNeutral()).getValueAsDouble());
+}
+
 void GemmEmitter::storeAndSum(Value result) {
   OpBuilder &builder = code.b;
   // A thread has the same columns of all its pieces.
@@ -373,9 +380,10 @@ void GemmEmitter::storeAndSum(Value result) {
   int64_t together = piecesTogether(gemm, schedule);
   while (pieces % (threads * together) != 0 && together > 1)
     together /= 2;
-  size_t sumsOfThread = gemm.sums.size() * width;
   for (int64_t p = 0; p < schedule.blockM / kRowsOfTileSum; ++p) {
-    Values sums(sumsOfThread, code.number(gemm.type, 0));
+    Values sums;
+    for (const Gemm::TileSum &sum : gemm.sums)
+      sums.append(width, neutralOf(sum));
     sums = code.loop(
         code.add(code.thread(), p * pieces), code.index((p + 1) * pieces),
         threads * together, sums, [&](Value piece, ValueRange carried) {
@@ -384,8 +392,9 @@ void GemmEmitter::storeAndSum(Value result) {
             append(storedAt(code.add(piece, i * threads)), result, elements);
           Values addends = gemm.finish(elements), next(carried);
           for (auto [i, addend] : llvm::enumerate(addends)) {
+            ReductionOpInterface op = gemm.sums[i / elements.size()].op;
             Value &sum = next[i / elements.size() * width + i % width];
-            sum = arith::AddFOp::create(builder, code.loc, sum, addend);
+            sum = op.emitCombine(builder, code.loc, sum, addend);
           }
           return next;
         });
@@ -404,28 +413,27 @@ void GemmEmitter::storeSums(Value result, Value part, ValueRange sums) {
   auto at = [&](Value row, Value column) {
     return code.add(code.mul(code.add(part, row), tilePitch), column);
   };
-  for (auto [s, memory] : llvm::enumerate(gemm.sums)) {
+  for (auto [s, tileSum] : llvm::enumerate(gemm.sums)) {
+    ReductionOpInterface op = tileSum.op;
+    Value memory = tileSum.memory;
     code.barrier(); // the rows were read, or the sums before these
     for (int64_t j = 0; j < width; ++j)
       memref::StoreOp::create(builder, code.loc, sums[s * width + j], result,
                               at(sharer, code.add(first, j)));
     code.barrier();
-    code.loop(code.thread(), code.index(schedule.blockN), threads,
-              [&, memory = memory](Value column) {
-                Value total;
-                for (int64_t i = 0; i < sharers; ++i) {
-                  Value x = memref::LoadOp::create(builder, code.loc, result,
-                                                   at(code.index(i), column));
-                  total =
-                      total ? arith::AddFOp::create(builder, code.loc, total, x)
-                                  .getResult()
-                            : x;
-                }
-                Value row = code.div(code.add(m, part), kRowsOfTileSum);
-                memref::StoreOp::create(
-                    builder, code.loc, total, memory,
-                    code.add(code.add(code.mul(row, gemm.N), n), column));
-              });
+    code.loop(
+        code.thread(), code.index(schedule.blockN), threads, [&](Value column) {
+          Value total;
+          for (int64_t i = 0; i < sharers; ++i) {
+            Value x = memref::LoadOp::create(builder, code.loc, result,
+                                             at(code.index(i), column));
+            total = total ? op.emitCombine(builder, code.loc, total, x) : x;
+          }
+          Value row = code.div(code.add(m, part), kRowsOfTileSum);
+          memref::StoreOp::create(
+              builder, code.loc, total, memory,
+              code.add(code.add(code.mul(row, gemm.N), n), column));
+        });
   }
 }
 

@@ -93,9 +93,14 @@ struct Gemm {
   /// `sums`, what each element adds.
   std::function<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<GemmElement>)>
       finish;
-  /// Memory of rank 1 for sums over each kRowsOfTileSum rows, a row of N each.
+  /// A sum, or a maximum, over each kRowsOfTileSum rows, a row of N each in
+  /// memory of rank 1.
+  struct TileSum {
+    mlir::Value memory;
+    ReductionOpInterface op;
+  };
   /// There is one batch then, and tiles are whole.
-  llvm::SmallVector<mlir::Value> sums;
+  llvm::SmallVector<TileSum> sums;
   /// So many elements of a row, aligned to as many, are stored side by side.
   int64_t neighbours = 1;
 };

@@ -107,9 +107,12 @@ void lower::cuda::withMatmul(AnchorKernel &kernel, ThreadCode &code,
   };
   for (unsigned output : kernel.tileSums()) {
     Value memory = kernel.body.outputs[output];
+    Value sum =
+        kernel.kernel.getBody().front().getTerminator()->getOperand(output);
     OpBuilder::InsertionGuard guard(code.b);
     code.b.setInsertionPointAfterValue(memory);
-    gemm.sums.push_back(flatten(code.b, code.loc, memory));
+    gemm.sums.push_back({flatten(code.b, code.loc, memory),
+                         sum.getDefiningOp<ReductionOpInterface>()});
   }
   Gemm bytes = gemm;
   bytes.isOfBytes = ofCasts && lhsBytes->inMemory && rhsBytes->inMemory;
