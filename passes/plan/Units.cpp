@@ -520,11 +520,9 @@ StringRef Units::mergeOrSay(unsigned into, unsigned from, bool beside) {
     return "one of them may be a copy or zeros instead, which depends on "
            "cotangents";
   if (standsAlone(members[into].front()) || standsAlone(members[from].front()))
-    return "one of them is a collective or a copy, which is no part of a "
-           "kernel";
+    return "one of them is a collective or a copy, which no kernel has";
   if (turnsBytes(into) || turnsBytes(from))
-    return "one of them turns bytes for products, which others read as they "
-           "are";
+    return "one of them turns bytes for products";
   unsigned first = std::min(ranks[into], ranks[from]);
   unsigned last = std::max(ranks[into], ranks[from]);
   Between between = findBetween(ranked[first], ranked[last]);

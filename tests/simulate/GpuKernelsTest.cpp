@@ -136,8 +136,8 @@ TEST(GpuKernels, BytesHaveARateOfTheirOwn) {
   KernelTime time = gpu.timeOf(kernel, launchOf(1000));
   EXPECT_EQ(time.what, "8-bit products by mma.sync");
   EXPECT_DOUBLE_EQ(time.least, 0.5);
-  // By warpgroups bytes have twice bf16's rate, of which f8 leave a tenth to the
-  // sums in f32.
+  // By warpgroups bytes have twice bf16's rate, of which f8 leave a tenth to
+  // the sums in f32.
   Kernel groups = product(1000);
   groups.dtype = DType::BF16;
   double halves = gpu.timeOf(groups, launchOf(1000)).parts.products;
