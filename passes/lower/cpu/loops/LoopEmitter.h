@@ -134,6 +134,8 @@ private:
     int64_t together = 1;          ///< elements whose code stands together
   };
   PointwiseCut pointwiseCut() const;
+  /// So many are some microseconds of work, and fit the first-level cache.
+  int64_t elementsOfItem() const;
   int64_t columnsOfItem() const;
   ScheduleOverride said() const { return ScheduleOverride::of(kernel); }
 

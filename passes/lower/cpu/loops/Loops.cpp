@@ -13,6 +13,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -22,7 +25,8 @@ using namespace tandem::lower;
 
 /// Elements of a pointwise item: some microseconds of work, and small enough
 /// for the first-level cache.
-static constexpr int64_t kItemElements = 4096;
+static constexpr int64_t kFewestElements = 512, kMostElements = 4096;
+static constexpr double kItemSeconds = 4e-6;
 
 int64_t lower::cpu::grainFor(int64_t items, double flopsPerItem,
                              double bytesPerItem) {
@@ -196,20 +200,26 @@ Value LoopEmitter::combine(const LoopNest::Reduction &reduction, Value x,
   return result;
 }
 
-Work LoopEmitter::workOf(int64_t items, int64_t scratchBytes) {
-  double flops = 0, bytes = 0;
+/// Of all of the kernel; functions count as ten.
+static double flopsOf(KernelOp kernel) {
+  double flops = 0;
   for (Operation &op : kernel.getBody().front())
     if (auto cost = dyn_cast<CostOpInterface>(op)) {
       auto pointwise = dyn_cast<PointwiseOpInterface>(op);
       flops += static_cast<double>(cost.getFlops()) *
                (pointwise && isExpensive(pointwise) ? 10 : 1);
     }
+  return flops;
+}
+
+Work LoopEmitter::workOf(int64_t items, int64_t scratchBytes) {
+  double bytes = 0;
   for (Type type : kernel->getOperandTypes())
     bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
   for (Type type : kernel->getResultTypes())
     bytes += static_cast<double>(byteSize(cast<RankedTensorType>(type)));
   double n = static_cast<double>(std::max<int64_t>(items, 1));
-  return {items, grainFor(items, flops / n, bytes / n), scratchBytes};
+  return {items, grainFor(items, flopsOf(kernel) / n, bytes / n), scratchBytes};
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,11 +324,21 @@ void LoopEmitter::vectorize(scf::ForOp loop, int64_t count, int64_t size) {
                     /*startLoc=*/{}, /*endLoc=*/{}, /*parallelAccesses=*/{}));
 }
 
+int64_t LoopEmitter::elementsOfItem() const {
+  double all = 1;
+  for (int64_t size : nest.sizes)
+    all *= static_cast<double>(size);
+  double most = kItemSeconds * CpuModel::threadFlops * all /
+                std::max(1.0, flopsOf(kernel));
+  return llvm::bit_floor(static_cast<uint64_t>(
+      std::clamp<double>(most, kFewestElements, kMostElements)));
+}
+
 LoopEmitter::PointwiseCut LoopEmitter::pointwiseCut() const {
   unsigned rank = nest.sizes.size();
   PointwiseCut cut{rank};
   int64_t wanted =
-      std::max<int64_t>(said().get(ScheduleKey::Block, kItemElements), 2);
+      std::max<int64_t>(said().get(ScheduleKey::Block, elementsOfItem()), 2);
   int64_t inner = 1, within = 1;
   while (cut.dim > 0 && inner < wanted) {
     within = inner;
@@ -352,7 +372,7 @@ ScheduleOverride LoopEmitter::cutPointwise() {
   ScheduleOverride numbers = cutAhead(), asked = said();
   if (llvm::is_contained(nest.sizes, 0))
     return numbers;
-  numbers.set(Block, std::max<int64_t>(asked.get(Block, kItemElements), 2));
+  numbers.set(Block, std::max<int64_t>(asked.get(Block, elementsOfItem()), 2));
   PointwiseCut cut = pointwiseCut();
   int64_t size = innermostSize(nest, cut.dim, cut.block);
   if (cut.together > 1 || size == 0)
