@@ -13,7 +13,7 @@ import torch
 
 from . import _exchange as exchange
 from ._artifact import Artifact
-from ._errors import UnsupportedError, UsageError
+from ._errors import FailedError, UnsupportedError, UsageError
 from ._exchange import Tensor
 from ._model import Context, Model
 
@@ -23,6 +23,18 @@ __all__ = ["Core", "seed_of"]
 _keeps_graph: Callable[[], bool] = getattr(
     torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True
 )
+
+#: What a backward reads: its name, the tensor, its version after the forward.
+_Kept = Tuple[str, torch.Tensor, int]
+_ROLES = {
+    "param": "parameter ", "state": "buffer ", "input": "input ",
+    "output": "output ",
+}
+
+
+def _version(tensor: torch.Tensor) -> int:
+    """How often a tensor was written; those of inference mode do not say."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 class Core:
@@ -53,12 +65,15 @@ class Core:
         #: What can be differentiated: outputs, and inputs and parameters.
         self.cotangents = roles.get("cotangent", set())
         self.grads = grads
-        #: What the backward reads where it lies: arguments, and outputs.
-        self.read = (
-            roles.get("input", set())
-            | roles.get("param", set())
-            | roles.get("state", set())
-        )
+        #: What the backward reads where it lies, as the forward left it:
+        #: arguments, and outputs.
+        self.read = {
+            slot["name"]
+            for slot in backward["arguments"]
+            if slot["role"] in ("input", "param", "state")
+            and not slot.get("as_found")
+            and not slot.get("unchecked")
+        }
         forward = artifact.program("forward")
         self.read_outputs = {
             r["alias"]["output"]
@@ -225,6 +240,39 @@ class Core:
                     "the forward whose backward this is, and a forward ran since"
                 )
 
+    def kept(
+        self, given: Mapping[str, torch.Tensor], outputs: Sequence[torch.Tensor]
+    ) -> List[_Kept]:
+        """All that the backward reads where it lies, as a forward left it: what
+        PyTorch's autograd does not know of, buffers and frozen parameters, and
+        the rest, too, of which saved_tensors says nothing under
+        saved_tensors_hooks."""
+        # A detached one shows the writes, and keeps no graph alive.
+        read = {n: t.detach() for n, t in given.items() if n in self.read}
+        for name in self.read.difference(read):
+            if name in self.tensors:
+                read[name] = self.tensors[name]
+        for name, output in zip(self.program.outputs, outputs):
+            if name in self.read_outputs:
+                read[name] = output.detach()
+        return [(name, t, _version(t)) for name, t in read.items()]
+
+    def check_kept(self, kept: Sequence[_Kept]) -> None:
+        """Refuses a backward that would read what was written since its
+        forward, as PyTorch does of what it saved."""
+        for name, tensor, then in kept:
+            now = _version(tensor)
+            if now != then:
+                value = self._values.get(name)
+                role = "" if value is None else _ROLES.get(value.role, "")
+                raise FailedError(
+                    "one of the variables needed for gradient computation has "
+                    f"been modified by an inplace operation: the {role}'{name}' "
+                    f"is at version {now}; expected version {then} instead. The "
+                    "compiled backward reads it where it lies: write to it "
+                    "after the backward"
+                )
+
     def unfit(self) -> Optional[str]:
         """A parameter or buffer that its module has no more, or that processes
         share, in words. Knows afterwards whether the next call has to rebind."""
@@ -360,6 +408,7 @@ class _Run(torch.autograd.Function):
         contexts: List[Context] = []
         ctx.taken = core.taken()
         outputs = core.forward(given, contexts)
+        ctx.kept = core.kept(given, outputs)
         ctx.core, ctx.context, ctx.names = core, contexts[0], inputs + params
         # PyTorch compares the versions of what the backward reads.
         ctx.save_for_backward(
@@ -400,6 +449,7 @@ class _Run(torch.autograd.Function):
         core: Core = ctx.core
         ctx.saved_tensors  # fails where one of them was written since
         core.check_taken(ctx.taken)
+        core.check_kept(ctx.kept)
         for watched in getattr(ctx, "watched", ()):
             watched.check()
         core._order()
@@ -417,6 +467,8 @@ class _Run(torch.autograd.Function):
             core.model.backward(
                 ctx.context, given, wanted, retain=_keeps_graph()
             )
+        if not _keeps_graph():
+            ctx.kept = []  # as PyTorch frees what it saved
         return [
             None
             if name not in wanted or wanted[name].is_empty
