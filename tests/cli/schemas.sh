@@ -36,6 +36,20 @@ for budget in 0 1; do
 done
 print 'inspect-sizes' inspect s0.tdm
 print 'diff-sizes' diff s0.tdm s1.tdm
+# Of a mesh, stages or sizes beside none: these were objects and lists.
+"$tandem" compile "$model" -o ranks.tdm $adamw --mesh=data=2 --parallel=ddp \
+  2>err || fail "$(cat err)"
+"$tandem" compile "$model" -o stages.tdm $adamw --mesh=pipe=2 --parallel=pp \
+  2>err || fail "$(cat err)"
+print 'diff-ranks' diff a.tdm ranks.tdm
+print 'diff-stages' diff stages.tdm ranks.tdm
+print 'diff-two-stages' diff stages.tdm stages.stage1.tdm
+print 'diff-one-of-sizes' diff s0.tdm a.tdm
+for said in 'ranks data=2' 'stages 0 of 2 on 2' 'two-stages 1 of 2 on 2' \
+  'one-of-sizes mlp, sixteen'; do
+  grep -qF "\"${said#* }\"" "diff-${said%% *}.json" ||
+    fail "diff-${said%% *} does not say ${said#* }"
+done
 for question in value=fc1.w value=relu.0 why-saved=relu.0 why-saved=exp \
   why-saved=fc0.w kernel=1 why-slow why-large; do
   print "explain-${question/=/-}" explain a.tdm "--$question"

@@ -14,7 +14,24 @@ using Json = nlohmann::ordered_json;
 // The model
 //===----------------------------------------------------------------------===//
 
-/// What is said of a compilation as a whole.
+/// "data=2,tensor=4", as `--mesh` takes it.
+static std::string meshText(const Json &mesh) {
+  std::string text;
+  for (const Json &axis : mesh)
+    text += (text.empty() ? "" : ",") + textAt(axis, "name") + "=" +
+            axis["size"].dump();
+  return text;
+}
+
+/// Which stage of which pipeline: who shares a digest fits together.
+static void addPipeline(const Json &pipeline, Json &options) {
+  options["stage"] = pipeline["stage"].dump() + " of " +
+                     pipeline["stages"].dump() + " on " +
+                     pipeline["ranks"].dump();
+  options["pipeline"] = pipeline["digest"];
+}
+
+/// What is said of a compilation as a whole: each a text or true.
 static Json optionsOf(const FactsView &view) {
   const Json &manifest = view.manifest();
   Json options = {{"target", view.targetText()}};
@@ -23,11 +40,16 @@ static Json optionsOf(const FactsView &view) {
       options[key] = text;
   for (const Json &feature : manifest["target"]["features"])
     options["feature " + feature.get<std::string>()] = true;
-  for (const char *key : {"mesh", "pipeline"})
-    if (manifest.contains(key))
-      options[key] = manifest[key];
-  if (manifest.contains("sizes"))
-    options["sizes"] = view.sizes();
+  if (manifest.contains("mesh"))
+    options["mesh"] = meshText(manifest["mesh"]);
+  if (manifest.contains("pipeline"))
+    addPipeline(manifest["pipeline"], options);
+  if (manifest.contains("sizes")) {
+    std::string names;
+    for (const std::string &name : view.sizes())
+      names += (names.empty() ? "" : ", ") + name;
+    options["sizes"] = names;
+  }
   return options;
 }
 
