@@ -1,9 +1,9 @@
 //===- Augment.h - images that are another each pass ----------------------===//
 //
-// Rows of an input are images [..., H, W]. What becomes of one follows from the
-// seed, the pass and the row alone, not from the batch or the rank, so that a
-// training that is resumed sees the same, and inputs that belong together, an
-// image and its mask, are moved together.
+// Rows of an input are images [..., H, W] or [H, W, C]. What becomes of one
+// follows from the seed, the pass and the row alone, not from the batch or the
+// rank, so that a training that is resumed sees the same, and inputs that
+// belong together, an image and its mask, are moved together.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_AUGMENT_H
@@ -30,7 +30,7 @@ struct Augmentation {
   /// Takes "NAME:flip,crop=N" apart; fails with Usage.
   static Result<Augmentation> parse(std::string_view text);
 
-  /// Changes the image `row`, of elements of `bytes` bytes, in place. `draw`
+  /// Changes the image `row`, of pixels of `bytes` bytes, in place. `draw`
   /// are random bits; `scratch` has room for it.
   void apply(std::span<std::byte> row, int64_t height, int64_t width,
              int64_t bytes, uint64_t draw,

@@ -304,7 +304,15 @@ Status Dataset::augment(const std::vector<std::string> &texts) {
                            "got " +
                            runtime::describe(wide.dtype(), wide.shape()));
     std::span<const int64_t> shape = wide.shape();
-    int64_t least = std::min(shape[shape.size() - 2], shape.back());
+    auto layout = imageLayoutOf(shape);
+    column->images =
+        layout ? *layout
+               : ImageLayout{shape[shape.size() - 2], shape.back(), 1, true};
+    if (!column->images.hasPlanes)
+      notes_.push_back(who + "rows of " +
+                       runtime::describe(wide.dtype(), shape) +
+                       " are images [H, W, C], as folders of images are read");
+    int64_t least = std::min(column->images.height, column->images.width);
     if (made->pad >= least)
       return Status::usage(
           who + "expected a crop of less than " + std::to_string(least) +
@@ -314,6 +322,21 @@ Status Dataset::augment(const std::vector<std::string> &texts) {
           size_t(column->rowElements * artifact::byteSize(wide.dtype())));
     column->augmentation = *std::move(made);
   }
+  // An image and its mask are moved together, along the same dimensions.
+  for (const Column &image : columns_)
+    for (Column &other : columns_) {
+      const Tensor &mask = other.tensors[0].whole();
+      if (image.augmentation && !image.images.hasPlanes && other.augmentation &&
+          mask.rank() == 4 && !imageLayoutOf(mask.shape()) &&
+          mask.shape()[1] == image.images.height &&
+          mask.shape()[2] == image.images.width)
+        return Status::usage(
+            "--augment '" + other.from->name +
+            "': expected [N, H, W], or 1 or 3 channels behind the pixels, "
+            "beside the images [H, W, C] of '" +
+            image.from->name + "', but got " +
+            runtime::describe(mask.dtype(), mask.shape()));
+    }
   return Status::success();
 }
 

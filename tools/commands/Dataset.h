@@ -19,6 +19,7 @@
 #include "tools/commands/Arrays.h"
 #include "tools/commands/Augment.h"
 #include "tools/commands/Background.h"
+#include "tools/commands/ImageLayout.h"
 
 namespace tandem::commands {
 
@@ -76,8 +77,9 @@ public:
   /// Lets `gather` take so many rows too, which do not fill a batch.
   Status addRest(int64_t rows);
 
-  /// Changes images as they are gathered, differently in each pass. Fails with
-  /// Usage where an input has no images.
+  /// Changes images as they are gathered, differently in each pass: those that
+  /// imageLayoutOf knows, and others as [N, ..., H, W]. Fails with Usage where
+  /// an input has no images.
   Status augment(const std::vector<std::string> &texts);
   /// Draws the rows of each pass by `weights`, one for each row: as many as
   /// there are, with replacement. Fails with Usage where they are no weights.
@@ -150,6 +152,7 @@ private:
     int64_t rows = 0;  ///< of the batch that are this rank's
     comm::Shard shard; ///< of these rows
     std::optional<Augmentation> augmentation;
+    ImageLayout images = {}; ///< with an augmentation
   };
   /// A batch as arguments of the program.
   struct Served {

@@ -103,10 +103,12 @@ Status Dataset::fillRow(Column &column, int which, int64_t i, int64_t row,
   }
   if (!column.augmentation)
     return Status::success();
-  std::span<const int64_t> shape = whole.shape();
-  column.augmentation->apply({to, size_t(toBytes)}, shape[shape.size() - 2],
-                             shape.back(), artifact::byteSize(whole.dtype()),
-                             draw, scratch);
+  // A pixel's channels are moved as one.
+  const ImageLayout &images = column.images;
+  int64_t pixel = (images.hasPlanes ? 1 : images.channels) *
+                  artifact::byteSize(whole.dtype());
+  column.augmentation->apply({to, size_t(toBytes)}, images.height, images.width,
+                             pixel, draw, scratch);
   return Status::success();
 }
 

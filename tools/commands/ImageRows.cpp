@@ -4,6 +4,7 @@
 #include "runtime/comm/Plugin.h"
 #include "runtime/images/Images.h"
 #include "tools/commands/ImageFit.h"
+#include "tools/commands/ImageLayout.h"
 #include "tools/commands/KeptRows.h"
 
 #include <cstring>
@@ -16,24 +17,12 @@ Result<const images::Decoder *> openDecoder() {
                                           "tandem_images", images::kVersion);
 }
 
-/// How an input has images.
-struct Layout {
-  int64_t height, width, channels;
-  bool hasPlanes; ///< a channel's pixels lie together
-};
-
-Result<Layout> layoutOf(const artifact::Value &value) {
-  auto isChannels = [](int64_t n) { return n == 1 || n == 3; };
-  const std::vector<int64_t> &shape = value.shape;
-  if (shape.size() == 4 && isChannels(shape[1]))
-    return Layout{shape[2], shape[3], shape[1], true};
-  if (shape.size() == 4 && isChannels(shape[3]))
-    return Layout{shape[1], shape[2], shape[3], false};
-  if (shape.size() == 3)
-    return Layout{shape[1], shape[2], 1, true};
+Result<ImageLayout> layoutOf(const artifact::Value &value) {
+  if (auto layout = imageLayoutOf(value.shape))
+    return *layout;
   return Status::usage("expected an input of images, [N, C, H, W] or [N, H, W, "
                        "C] with 1 or 3 channels or [N, H, W], but it is " +
-                       runtime::describe(value.dtype, shape));
+                       runtime::describe(value.dtype, value.shape));
 }
 
 Result<Image> decode(const images::Decoder &decoder, const FileSource &files,
@@ -54,7 +43,7 @@ Result<Image> decode(const images::Decoder &decoder, const FileSource &files,
   return image;
 }
 
-void place(const Image &image, const Layout &layout, uint8_t *to) {
+void place(const Image &image, const ImageLayout &layout, uint8_t *to) {
   int64_t pixels = layout.height * layout.width;
   if (!layout.hasPlanes) {
     std::memcpy(to, image.pixels.data(), image.pixels.size());
@@ -69,7 +58,7 @@ class ImageRows : public RowSource {
 public:
   ImageRows(const images::Decoder &decoder,
             std::shared_ptr<const FileSource> files, ImageFit fit,
-            Layout layout)
+            ImageLayout layout)
       : decoder_(decoder), files_(std::move(files)), fit_(fit),
         layout_(layout) {}
 
@@ -100,7 +89,7 @@ private:
   const images::Decoder &decoder_;
   std::shared_ptr<const FileSource> files_;
   ImageFit fit_;
-  Layout layout_;
+  ImageLayout layout_;
   std::unique_ptr<KeptRows> kept_;
 };
 

@@ -5,6 +5,7 @@
 #include "tools/commands/Evaluation.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace tandem::commands::test {
 namespace {
@@ -100,6 +101,104 @@ TEST(Dataset, servesRows) {
   }
   EXPECT_EQ(data->arguments()[2].tensor->at(0), 2);
   EXPECT_EQ(data->arguments()[3].tensor->at(4), 5);
+}
+
+/// Two rows of images in f32, each element another number from 1 on.
+Result<Dataset> imagesOf(std::vector<int64_t> shape,
+                         std::vector<int64_t> mask = {}) {
+  Program p;
+  p.name = "step";
+  static artifact::Manifest values;
+  values = {};
+  std::vector<NamedArray> given;
+  for (const auto &[name, sizes] : {std::pair(std::string("x"), shape),
+                                    std::pair(std::string("t"), mask)}) {
+    if (sizes.empty())
+      continue;
+    artifact::Slot &slot = p.arguments.emplace_back();
+    slot.name = name;
+    slot.shape = sizes;
+    artifact::Value &value = values.values.emplace_back();
+    value.name = name;
+    value.shape = sizes;
+    int64_t count = 1;
+    for (int64_t size : sizes)
+      count *= size;
+    std::vector<float> numbers(size_t(count), 0);
+    std::iota(numbers.begin(), numbers.end(), 1.0f);
+    given.push_back({name, arrayOf<float>(DType::F32, sizes, numbers)});
+  }
+  static Program program;
+  program = p;
+  return Dataset::match(values, program, std::move(given), {"--data"});
+}
+
+// Channels behind the pixels were mirrored and cut as if they were columns.
+TEST(Dataset, augmentsImagesAlongTheirSidesInEachLayout) {
+  // Seeds until each of the rows was mirrored and was not.
+  struct Row {
+    std::vector<int64_t> shape;
+    int64_t height, width, channels; ///< channels behind the pixels
+  };
+  for (const Row &row :
+       {Row{{2, 6, 5, 3}, 6, 5, 3}, Row{{2, 4, 5, 1}, 4, 5, 1},
+        Row{{2, 3, 4, 5}, 12, 5, 1}, Row{{2, 6, 5, 4}, 30, 4, 1},
+        Row{{2, 6, 5}, 6, 5, 1}, Row{{2, 1, 5, 3}, 5, 3, 1}}) {
+    auto data = imagesOf(row.shape);
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    ASSERT_TRUE(data->augment({"x:flip"}).ok());
+    EXPECT_EQ(data->notes().size(),
+              row.shape.size() == 4 && row.shape[1] > 3 && row.shape[3] <= 3
+                  ? 1u
+                  : 0u);
+    int64_t elements = row.height * row.width * row.channels;
+    int mirrored = 0, same = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      data->beginPass(seed, 0);
+      const int64_t rows[] = {0, 1};
+      ASSERT_TRUE(data->gather(rows).ok());
+      const Tensor &x = *data->arguments()[0].tensor;
+      for (int64_t i = 0; i < 2; ++i) {
+        bool isSame = true, isMirrored = true;
+        for (int64_t at = 0; at < elements; ++at) {
+          int64_t c = at % row.channels, w = at / row.channels % row.width,
+                  h = at / row.channels / row.width;
+          int64_t from = (h * row.width + row.width - 1 - w) * row.channels + c;
+          double got = x.at(i * elements + at),
+                 first = double(i * elements + 1);
+          isSame &= got == first + double(at);
+          isMirrored &= got == first + double(from);
+        }
+        EXPECT_TRUE(isSame || isMirrored)
+            << runtime::describe(DType::F32, row.shape);
+        mirrored += isMirrored && !isSame;
+        same += isSame;
+      }
+    }
+    EXPECT_GT(mirrored, 5);
+    EXPECT_GT(same, 5);
+  }
+  // A crop is less than a side, and not than the channels.
+  auto data = imagesOf({2, 6, 5, 3});
+  ASSERT_TRUE(data.ok());
+  EXPECT_FALSE(data->augment({"x:crop=5"}).ok());
+  EXPECT_TRUE(data->augment({"x:crop=4"}).ok());
+  // Masks move along the sides of the images, or are refused.
+  auto with = [](std::vector<int64_t> mask) {
+    auto both = imagesOf({2, 6, 5, 3}, std::move(mask));
+    EXPECT_TRUE(both.ok());
+    return both->augment({"t:flip", "x:flip"});
+  };
+  EXPECT_TRUE(with({2, 6, 5}).ok());
+  EXPECT_TRUE(with({2, 6, 5, 1}).ok());
+  EXPECT_TRUE(with({2, 1, 6, 5}).ok());
+  EXPECT_NE(
+      with({2, 6, 5, 10})
+          .message()
+          .find("expected [N, H, W], or 1 or 3 channels behind the pixels, "
+                "beside the images [H, W, C] of 'x', but got f32"),
+      std::string::npos)
+      << with({2, 6, 5, 10}).message();
 }
 
 // A name that is not known came without the nearest one.
