@@ -13,6 +13,13 @@ adamw=--optimizer=adamw:lr=2e-3
 # field FILE NAME: a number at the top of a JSON object.
 field() { grep -oE "^ \"$2\": [^,]*" "$1" | sed 's/.*: //'; }
 
+# planned: the parts of inspect's step_memory together.
+planned() {
+  awk '/"step_memory": \{/ { inside = 1; next }
+    inside && /\}/ { print sum; exit }
+    inside && !/"host"/ { sub(/.*: /, ""); sub(/,/, ""); sum += $0 }'
+}
+
 for plan in ddp zero1 zero2 fsdp; do
   expect 0 '' "$bin/tandem" compile "$model" -o $plan.tdm $adamw \
     --mesh=data=4 --parallel=$plan
@@ -25,15 +32,52 @@ for plan in ddp zero1 zero2 fsdp; do
       fail "$plan: $name: $(field $plan.json $name) of the artifact, \
 $(field model.json $name) of the model"
   done
-  # On a device the planned peak has all of inspect's parts.
-  planned=$("$bin/tandem" inspect $plan.tdm --json | awk '
-    /"step_memory": \{/ { inside = 1; next }
-    inside && /\}/ { print sum; exit }
-    inside && !/"host"/ { sub(/.*: /, ""); sub(/,/, ""); sum += $0 }')
-  "$bin/tandem" simulate $plan.tdm --json --device=h100 >device.json
-  [ "$planned" = "$(field device.json memory_bytes)" ] ||
-    fail "$plan: inspect says $planned, simulate $(field device.json memory_bytes)"
 done
+
+# On a device the planned peak has all of inspect's parts. Meshes are compiled for
+# processors alone.
+expect 0 '' "$bin/tandem" compile "$model" -o gpu.tdm $adamw --target=cuda:sm_90 \
+  --cubin=no
+planned=$("$bin/tandem" inspect gpu.tdm --json | planned)
+"$bin/tandem" simulate gpu.tdm --json --device=h100 >device.json
+[ "$planned" = "$(field device.json memory_bytes)" ] ||
+  fail "inspect says $planned, simulate $(field device.json memory_bytes)"
+
+# Kernels of a processor had times of a GPU, and the other way round.
+needs="the times of a device \('--device', or that of '--links'\) need code that"
+for device in a100 h100 b200; do
+  expect 2 "'ddp.tdm': $needs '$device' \(cuda:sm_[0-9]+\) runs, but got code for cpu" \
+    "$bin/tandem" simulate ddp.tdm --device=$device
+done
+expect 2 "$needs 'cpu' \(cpu\) runs, but got code for cuda:sm_90" \
+  "$bin/tandem" simulate gpu.tdm
+expect 2 "$needs 'a100' \(cuda:sm_80\) runs, but got code for cuda:sm_90" \
+  "$bin/tandem" simulate gpu.tdm --device=a100
+expect 2 "$needs 'h100' \(cuda:sm_90\) runs, but got code for cpu" \
+  "$bin/tandem" simulate "$model" $adamw --target=cpu --device=h100
+expect 2 "$needs 'cpu' \(cpu\) runs, but got code for cuda:sm_90" \
+  "$bin/tandem" compile "$model" -o no.tdm $adamw --target=cuda:sm_90 \
+  --parallel=auto --devices=2
+# Of one rank, and of a GPU, there is nothing that these say.
+expect 2 '--ranks-per-machine has no effect: there is one rank' \
+  "$bin/tandem" simulate "$model" $adamw --ranks-per-machine=3 --links=shared-memory
+expect 2 "--rank-threads has no effect: 'h100' is no processor" \
+  "$bin/tandem" simulate "$model" $adamw --device=h100 --rank-threads=2
+
+# Of several codes that which the device runs, in whatever order.
+expect 0 '' "$bin/tandem" compile "$model" -o both.tdm $adamw --effort=0 \
+  --target=cpu+cuda:sm_90 --cubin=no
+"$bin/tandem" simulate both.tdm --json >of-cpu.json
+"$bin/tandem" simulate both.tdm --json --device=h100 >of-gpu.json
+"$bin/tandem" simulate "$model" $adamw --json --device=h100 >gpu.json
+"$bin/tandem" simulate "$model" $adamw --json --target=cpu+cuda:sm_90 --device=h100 \
+  >gpu-of-two.json
+for file in of-gpu.json gpu-of-two.json; do
+  [ "$(field $file step_ms)" = "$(field gpu.json step_ms)" ] ||
+    fail "$file: $(field $file step_ms) ms, alone $(field gpu.json step_ms)"
+done
+[ "$(field of-cpu.json step_ms)" != "$(field gpu.json step_ms)" ] ||
+  fail 'processor and GPU take the same'
 
 # Stages: one file each; a rank is idle for a part of the time.
 expect 0 '' "$bin/tandem" compile "$model" -o pp.tdm $adamw --mesh=pipe=2 \

@@ -359,6 +359,8 @@ static Status choosePlan(const std::string &model, CompileOptions &options,
   tried.dumpPasses.clear();
   if (!row->device.isCpu())
     tried.target.clear();
+  if (Status s = expectCodeFor(row->device, tried.target); !s)
+    return std::move(s).in("--parallel=auto");
   auto candidates = sweep(model, tried, machine, devices);
   if (!candidates)
     return std::move(candidates).status();

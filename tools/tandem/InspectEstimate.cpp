@@ -1,10 +1,10 @@
 //===- InspectEstimate.cpp - what programs would take on a GPU ------------===//
 #include "tools/tandem/InspectEstimate.h"
 
-#include "passes/target/CudaModel.h"
 #include "runtime/artifact/DeviceFiles.h"
 #include "runtime/io/Argument.h"
 #include "tools/simulate/Estimate.h"
+#include "tools/tandem/CodeOfDevice.h"
 #include "tools/tandem/LoadFacts.h"
 #include "tools/tandem/ReportFacts.h"
 #include "tools/tandem/Simulation.h"
@@ -20,31 +20,13 @@ using namespace tandem::simulate;
 using nlohmann::ordered_json;
 namespace am = tandem::artifact;
 
-static bool runsOn(const CudaName &code, const CudaName &device) {
-  return code.isForOneAlone ? code.sm == device.sm : code.sm <= device.sm;
-}
-
-/// The code that such a device would run: of what it can, the latest.
+/// The code that such a device would run.
 static Result<const am::Manifest *>
 manifestFor(const am::ArtifactReader &reader, const DeviceRow &device) {
-  const am::Manifest *best = nullptr;
-  std::string targets;
-  for (const am::Manifest &manifest : reader.manifests()) {
-    std::string target = manifest.target.kind;
-    if (target == "cuda")
-      target += ":" + manifest.target.arch;
-    targets += (targets.empty() ? "" : ", ") + target;
-    CudaName own(manifest.target.arch);
-    if (manifest.target.kind != "cuda" || !runsOn(own, CudaName(device.target)))
-      continue;
-    CudaName taken(best ? best->target.arch : "");
-    if (!best || own.sm > taken.sm || (own.sm == taken.sm && own.isForOneAlone))
-      best = &manifest;
-  }
-  if (best)
-    return best;
-  return Status::usage("--estimate needs code that '" + device.name + "' (" +
-                       device.target + ") runs, but got code for " + targets);
+  auto code = codeFor(device, targetsOf(reader), "--estimate needs");
+  if (!code)
+    return std::move(code).status();
+  return &reader.manifests()[*code];
 }
 
 /// The typical device of the first code for CUDA.

@@ -106,8 +106,11 @@ static Status runSimulate(const SimulateOptions &command) {
   if (Status s = files.check(command.flags.force); !s)
     return s;
   // Before the model is compiled.
-  if (auto machine = machineOf(command.machine); !machine)
+  auto machine = machineOf(command.machine);
+  if (!machine)
     return std::move(machine).status();
+  if (Status s = expectCodeFor(machine->device, options.target); !s)
+    return s;
   if (command.isSweep)
     return runSweep(command, options);
   bool isArtifact = std::string_view(command.path).ends_with(".tdm");
@@ -116,6 +119,9 @@ static Status runSimulate(const SimulateOptions &command) {
                         : simulateModel(command.path, options, command.machine);
   if (!simulation)
     return std::move(simulation).status();
+  if (command.machine.ranksOfMachine && simulation->ranks() == 1)
+    return Status::usage("--ranks-per-machine has no effect: there is one "
+                         "rank");
   if (command.json)
     std::printf("%s\n", toJson(*simulation).dump(1).c_str());
   else

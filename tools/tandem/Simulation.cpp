@@ -11,6 +11,7 @@
 #include "runtime/io/Argument.h"
 #include "tools/commands/CountProgress.h"
 #include "tools/simulate/ReadModule.h"
+#include "tools/tandem/CodeOfDevice.h"
 #include "tools/tandem/Session.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -78,6 +79,9 @@ Result<SimulatedMachine> commands::machineOf(const SimulationOptions &options) {
                          "in --links");
   if (!inside->ranks)
     made.between = *inside;
+  if (options.threads && !device->isCpu())
+    return Status::usage("--rank-threads has no effect: '" + device->name +
+                         "' is no processor");
   return made;
 }
 
@@ -274,6 +278,55 @@ static std::string textOf(Diagnostic &diagnostic) {
   return text;
 }
 
+static constexpr const char *kNeeds =
+    "the times of a device ('--device', or that of '--links') need";
+
+Status commands::expectCodeFor(const DeviceRow &device,
+                               const std::string &compiledFor) {
+  if (compiledFor.empty())
+    return Status::success();
+  auto parsed = parseTargets(compiledFor);
+  if (!parsed)
+    return std::move(parsed).status();
+  CodeTargets targets;
+  for (const Target &one : *parsed) {
+    targets.emplace_back();
+    targets.back().kind = kindOf(one).str();
+    targets.back().arch =
+        std::visit([](const auto &code) { return code.arch; }, one);
+  }
+  return codeFor(device, targets, kNeeds).status();
+}
+
+/// Of the plans of all targets those that the device runs: one, or of each
+/// stage of a pipeline. `first`: the module of the first.
+static Result<std::vector<am::Manifest>> plansFor(const DeviceRow &device,
+                                                  const Modules &modules,
+                                                  const std::string &path,
+                                                  ModuleOp &first) {
+  std::vector<am::Manifest> all;
+  CodeTargets targets;
+  for (const auto &one : modules) {
+    auto manifest = manifestOf(*one);
+    if (!manifest)
+      return std::move(manifest).status().in(path);
+    all.push_back(*std::move(manifest));
+    targets.push_back(all.back().target);
+  }
+  auto begin = codeFor(device, targets, kNeeds);
+  if (!begin)
+    return std::move(begin).status();
+  first = *modules[*begin];
+  std::vector<am::Manifest> stages;
+  for (size_t i = *begin; i < all.size(); ++i) {
+    bool isSame = targets[i].kind == targets[*begin].kind &&
+                  targets[i].arch == targets[*begin].arch;
+    if (stages.empty() || (isSame && all[i].pipeline))
+      stages.push_back(std::move(all[i]));
+  }
+  return stages;
+}
+
 Result<Simulation> commands::simulateModel(const std::string &path,
                                            CompileOptions compile,
                                            const SimulationOptions &options,
@@ -294,6 +347,8 @@ Result<Simulation> commands::simulateModel(const std::string &path,
     return std::move(calibrated).status();
   if (compile.target.empty() && !machine->device.isCpu())
     compile.target = machine->device.target;
+  if (Status s = expectCodeFor(machine->device, compile.target); !s)
+    return s;
   compile.stopAfter = "plan";
   Session session(compile);
   std::optional<ScopedDiagnosticHandler> quiet;
@@ -307,17 +362,12 @@ Result<Simulation> commands::simulateModel(const std::string &path,
   Modules modules = session.phases(path);
   if (modules.empty())
     return session.status();
-  std::vector<am::Manifest> stages;
-  for (const auto &stage : modules) {
-    auto manifest = manifestOf(*stage);
-    if (!manifest)
-      return std::move(manifest).status().in(path);
-    stages.push_back(*std::move(manifest));
-    if (!stages.back().pipeline)
-      break; // Further ones are other targets'.
-  }
-  return simulateStages(std::move(stages), compile.mesh,
-                        CpuModel::of(*modules.front()).bits,
+  ModuleOp first;
+  auto stages = plansFor(machine->device, modules, path, first);
+  if (!stages)
+    return std::move(stages).status();
+  return simulateStages(*std::move(stages), compile.mesh,
+                        CpuModel::of(first).bits,
                         options.forwardFlops ? *options.forwardFlops
                                              : forwardFlops(path, compile),
                         options, *calibrated);
@@ -331,13 +381,19 @@ commands::simulateArtifact(const std::string &path,
   });
   if (!calibrated)
     return std::move(calibrated).status();
+  auto machine = machineOf(options);
+  if (!machine)
+    return std::move(machine).status();
   std::vector<am::Manifest> stages;
   int64_t count = 1;
   for (int64_t stage = 0; stage < count; ++stage) {
     auto reader = am::ArtifactReader::open(am::stagePath(path, stage));
     if (!reader)
       return reader.status();
-    stages.push_back(reader->manifest());
+    auto code = codeFor(machine->device, targetsOf(*reader), kNeeds);
+    if (!code)
+      return std::move(code).status().in(io::inQuotes(path));
+    stages.push_back(reader->manifests()[*code]);
     const auto &pipeline = stages.back().pipeline;
     if (pipeline && pipeline->stage != stage)
       return Status::usage(io::inQuotes(path) + " is stage " +

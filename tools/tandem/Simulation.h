@@ -43,6 +43,10 @@ struct SimulatedMachine {
 /// Fails with Usage where a row is not there, or the links do not go together.
 Result<SimulatedMachine> machineOf(const SimulationOptions &options);
 
+/// Fails with Usage where such a device runs no code that is compiled so
+/// (`--target`; empty: for whatever it is).
+Status expectCodeFor(const DeviceRow &device, const std::string &compiledFor);
+
 /// A simulated step. Tasks have names of the manifests.
 struct Simulation {
   SimulatedMachine machine;
