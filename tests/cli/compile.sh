@@ -100,6 +100,18 @@ expect 2 '--order exclude each other' \
 expect 2 '--order has no effect' \
   "$tandem" compile dumps/digits_mlp.04.optimize.mlir -o x.tdm --order=2
 
+# Sizes that would be called the same.
+mkdir other
+sed 's/tensor<32x/tensor<16x/g' "$model" >"other/$(basename "$model")"
+expect 2 "--variant=other/mlp.mlir: a size is called as its file, but '.*mlp.mlir' is 'mlp' already" \
+  "$tandem" compile "$model" -o x.tdm --variant=other/mlp.mlir
+cp other/mlp.mlir sixteen.mlir
+cp other/mlp.mlir other/sixteen.mlir
+expect 2 "'sixteen.mlir' is 'sixteen' already: expected --variant to be a file of another name" \
+  "$tandem" compile "$model" -o x.tdm --variant=sixteen.mlir --variant=other/sixteen.mlir
+expect 2 '--variant=batch=1 is given twice' "$tandem" compile "$2/onnx/digits.onnx" \
+  -o x.tdm --variant=batch=1 --variant=batch=1
+
 # Code for several processors: each variant has a plan of its own, and the one
 # that uses most of this processor is chosen.
 if [ "$(uname -m)" = x86_64 ]; then

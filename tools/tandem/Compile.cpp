@@ -23,9 +23,11 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdio>
+#include <map>
 
 using namespace mlir;
 using namespace tandem;
@@ -213,6 +215,29 @@ static Status checkVariant(std::string_view text) {
                                  std::string(text) + "'");
 }
 
+/// A size is called as its file without folder and ending, or as it is asked
+/// for: no two are called the same.
+static Status checkNames(const std::vector<std::string> &variants,
+                         StringRef model) {
+  bool areFiles = !StringRef(variants.front()).contains('=');
+  std::map<std::string, StringRef> named;
+  if (areFiles)
+    named[llvm::sys::path::stem(model).str()] = model;
+  for (const std::string &variant : variants) {
+    StringRef name = areFiles ? llvm::sys::path::stem(variant) : variant;
+    auto [found, isNew] = named.try_emplace(name.str(), variant);
+    if (isNew)
+      continue;
+    if (!areFiles)
+      return Status::usage("--variant=" + variant + " is given twice");
+    return Status::usage("--variant=" + variant + ": a size is called as its " +
+                         "file, but '" + found->second.str() + "' is '" +
+                         name.str() + "' already: expected --variant to be a " +
+                         "file of another name");
+  }
+  return Status::success();
+}
+
 /// Variants are sizes of symbolic dimensions, or files beside a model whose
 /// sizes are fixed.
 static Status checkVariants(const std::vector<std::string> &variants,
@@ -233,7 +258,7 @@ static Status checkVariants(const std::vector<std::string> &variants,
         "' cannot have: --variant=FILE names the same model in another size");
   if (sizes == 1)
     return Status::usage("expected several --variant, or --dim for one size");
-  return Status::success();
+  return checkNames(variants, model);
 }
 
 namespace {
