@@ -45,7 +45,7 @@ public:
   std::map<uint64_t, std::shared_ptr<SendNode>> sends; ///< by message
   std::shared_ptr<Session> session; ///< of the backward that runs
   bool isReleased = false;
-  /// Messages whose gradient will come in the backward `markedFor`.
+  /// Messages whose gradient came or will come in the backward `markedFor`.
   std::set<uint64_t> marked;
   uint64_t markedFor = 0;
   std::set<uint64_t>

@@ -3,21 +3,30 @@
 
 namespace tandem::graph::distributed {
 
-Marks mark(Context &context, uint64_t backward,
-           std::span<const uint64_t> messages) {
+Result<Marks> mark(Context &context, uint64_t backward,
+                   std::span<const uint64_t> messages) {
   Marks marks;
+  std::set<Node *> seen;
+  std::vector<const ReceiveNode *> receives;
   std::lock_guard lock(context.mutex);
+  const Session *session = context.session.get();
+  if (session && session->id != backward)
+    return Status::usage("a backward of context " + describeId(context.id) +
+                         " runs already");
+  auto follow = [&](std::span<const uint64_t> reached) {
+    for (uint64_t message : reached) {
+      auto node = context.sends.find(message);
+      if (node != context.sends.end() && context.marked.insert(message).second)
+        findReceives(node->second, seen, receives);
+    }
+  };
   if (context.markedFor != backward) {
     context.marked.clear();
     context.markedFor = backward;
+    if (session)
+      follow(session->usedMessages());
   }
-  std::set<Node *> seen;
-  std::vector<const ReceiveNode *> receives;
-  for (uint64_t message : messages) {
-    auto node = context.sends.find(message);
-    if (node != context.sends.end() && context.marked.insert(message).second)
-      findReceives(node->second, seen, receives);
-  }
+  follow(messages);
   for (const ReceiveNode *receive : receives)
     marks.reached.insert(marks.reached.end(),
                          {receive->peer, receive->message});

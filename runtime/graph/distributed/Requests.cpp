@@ -154,7 +154,12 @@ Result<Bytes> Worker::runMark(uint32_t, Reader &reader) {
   auto backward = reader.get<uint64_t>();
   std::vector<uint64_t> messages = reader.numbers();
   Result<std::shared_ptr<Context>> context = find(id);
-  return write(context ? mark(**context, backward, messages) : Marks());
+  if (!context)
+    return write(Marks());
+  Result<Marks> marks = mark(**context, backward, messages);
+  if (!marks)
+    return std::move(marks).status();
+  return write(*marks);
 }
 
 Result<Bytes> Worker::runStep(uint32_t, Reader &reader) {

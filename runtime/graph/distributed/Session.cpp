@@ -12,8 +12,10 @@ Session::Session(std::shared_ptr<Context> owner, uint64_t id,
       roots(std::move(roots)) {
   for (const auto &[message, node] : context->sends) {
     nodes.push_back(node);
-    outstanding.insert(message);
+    outstanding[message] = node;
   }
+  if (context->markedFor == id) // the caller looked before this part began
+    dropUnused();
 }
 
 Session::~Session() = default;
@@ -53,6 +55,8 @@ Status Session::run() {
     if (status)
       status = waitForAnswers();
   }
+  if (status)
+    status = checkNobodyWaits();
   if (!status)
     stopOthers(status);
   std::lock_guard lock(context->mutex);
@@ -75,20 +79,22 @@ Status Session::goOn() {
 }
 
 void Session::give(const Asker &asker, uint64_t message, Gradients gradients) {
-  auto node = context->sends.find(message);
-  if (node == context->sends.end() || !outstanding.erase(message))
+  auto expected = outstanding.find(message);
+  if (expected == outstanding.end())
     return context->worker.messages().answer(
         asker, Status::usage("the backward of message " + describeId(message) +
                              " was already run; the first backward must ask "
                              "for retain_graph if there is a second"));
-  if (gradients.size() != node->second->inputs().size())
+  std::shared_ptr<SendNode> node = std::move(expected->second);
+  outstanding.erase(expected);
+  if (gradients.size() != node->inputs().size())
     return context->worker.messages().answer(
         asker, Status::failed("message " + describeId(message) + ": expected " +
-                              std::to_string(node->second->inputs().size()) +
+                              std::to_string(node->inputs().size()) +
                               " gradients but got " +
                               std::to_string(gradients.size())));
   used.push_back(message);
-  arrived.push_back({node->second, std::move(gradients), false});
+  arrived.push_back({std::move(node), std::move(gradients), false});
   engage(asker);
 }
 
@@ -98,10 +104,10 @@ void Session::resolve(const Asker &asker) {
 }
 
 void Session::dropUnused() {
-  std::erase_if(outstanding, [&](uint64_t message) {
-    if (context->markedFor == id && context->marked.contains(message))
+  std::erase_if(outstanding, [&](const auto &message) {
+    if (context->markedFor == id && context->marked.contains(message.first))
       return false;
-    arrived.push_back({context->sends[message], {}, true});
+    arrived.push_back({message.second, {}, true});
     return true;
   });
 }
@@ -217,7 +223,7 @@ Result<std::optional<Arrival>> Session::next() {
       isWaiting = false;
       if (isSettled)
         return Status::failed("no gradient came for message " +
-                              describeId(*outstanding.begin()));
+                              describeId(outstanding.begin()->first));
       lock.unlock();
       if (Status status = settle(); !status)
         return status;
@@ -272,14 +278,26 @@ Status Session::waitForAnswers() {
   return outcome;
 }
 
+/// A part that still waits now has not collected all gradients, and would stand
+/// in the way of the next backward.
+Status Session::checkNobodyWaits() const {
+  std::lock_guard lock(context->mutex);
+  for (const auto &[worker, known] : reports)
+    if (known.waiting > 0)
+      return Status::failed("no gradient came for " +
+                            std::to_string(known.waiting) +
+                            " messages of worker " + std::to_string(worker));
+  return Status::success();
+}
+
 bool Session::isOthersWaiting() const {
   std::lock_guard lock(context->mutex);
   return std::ranges::any_of(
       reports, [](const auto &known) { return known.second.waiting > 0; });
 }
 
-/// Follows the graph from the roots over all workers: what is not reached is
-/// unused.
+/// Follows the graph over all workers, from the roots and from what has run:
+/// what is not reached is unused.
 Status Session::settle() {
   isSettled = true;
   Worker &own = context->worker;
@@ -298,7 +316,10 @@ Status Session::settle() {
     toMark.erase(toMark.begin());
     Marks found;
     if (worker == own.number()) {
-      found = mark(*context, id, messages);
+      Result<Marks> marks = mark(*context, id, messages);
+      if (!marks)
+        return std::move(marks).status();
+      found = std::move(*marks);
     } else {
       Bytes request = Writer()
                           .put(static_cast<uint8_t>(Verb::Mark))

@@ -14,9 +14,13 @@
 // Answers bring along how many send nodes still wait on each worker.
 //
 // If some wait then, nobody uses what they sent, or what they lead to waits for
-// such a one. The caller follows the graph from its roots over all workers and
-// tells each which of its messages will get a gradient; the others count as
-// unused, and the rest runs to its end.
+// such a one. The caller follows the graph over all workers and marks on each
+// the messages that got a gradient or will get one; the others count as unused,
+// and the rest runs to its end. The search begins at the caller's roots and, in
+// each part, at the messages that have their gradient: parts that ended before
+// have forgotten their messages, but what these lead to has its gradient, too.
+// The marks stay on the workers for parts that begin later: they leave out what
+// is unused from the start.
 //
 // The first error of a part goes to the caller through the answers; the caller
 // stops the parts of all workers before it returns.
@@ -56,6 +60,8 @@ public:
   Status run();
 
   // With the context's mutex held:
+  /// Messages whose gradient has come.
+  const std::vector<uint64_t> &usedMessages() const { return used; }
   /// A gradient for a message; its answer comes at once, or when the part
   /// rests.
   void give(const Asker &asker, uint64_t message, Gradients gradients);
@@ -89,6 +95,7 @@ private:
   Status settle();
   Status waitForAnswers();
   bool isOthersWaiting() const;
+  Status checkNobodyWaits() const;
   Bytes report();
   void stopOthers(const Status &status);
   void wait(std::unique_lock<std::mutex> &lock);
@@ -97,8 +104,9 @@ private:
   std::shared_ptr<Context> context;
   std::vector<Root> roots;
   std::vector<std::shared_ptr<Node>> nodes; ///< the send nodes
-  std::set<uint64_t> outstanding;           ///< messages without gradient
-  std::vector<uint64_t> used;               ///< messages with one
+  /// Messages without gradient.
+  std::map<uint64_t, std::shared_ptr<SendNode>> outstanding;
+  std::vector<uint64_t> used; ///< messages with one
   std::condition_variable changed;
   std::deque<Arrival> arrived;
   std::optional<Asker> waker; ///< gets an answer when the part rests

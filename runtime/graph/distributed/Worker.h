@@ -163,9 +163,11 @@ struct Marks {
   std::vector<uint64_t> peers;
   std::vector<uint64_t> unmarked; ///< message and peer, in turn
 };
-/// Marks messages of the context and looks where they lead to.
-Marks mark(Context &context, uint64_t backward,
-           std::span<const uint64_t> messages);
+/// Marks messages of the context, and when the backward asks for the first time
+/// those that have their gradient, and looks where they lead to. An error while
+/// another backward runs.
+Result<Marks> mark(Context &context, uint64_t backward,
+                   std::span<const uint64_t> messages);
 Bytes write(const Marks &marks);
 Result<Marks> readMarks(const Bytes &bytes);
 

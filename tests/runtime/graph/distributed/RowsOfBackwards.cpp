@@ -332,6 +332,55 @@ void setUp12(Member &me) {
     out[0] = scale(me.kept["shared"], 5);
   });
 }
+/// A part that begins after the caller has looked for unused messages. It
+/// waited for its own unused one and was never told: the call was a success,
+/// and w had no gradient.
+void d12Later(Member &me) {
+  Tensor x = me.leaf("x", 2);
+  for (uint32_t to : {me.last(), 1u, 0u}) {
+    Context context(me.worker);
+    float w = float(me.last() + 2), other = float(to + 2);
+    Tensor y = me.worker.call(me.last(), "times", {x})[0];
+    (void)me.worker.call(to, "times", {y});
+    context.backward({scale(y, 1)});
+    me.expect(me.countsAt(me.last()).backwards == 0, "no part is left");
+    me.expectEqual(context.gradient(x), w, "x");
+    me.expectEqual(me.gradientAt(me.last(), "w"), 2, "w");
+    // What was unused is there for another backward.
+    Tensor z = me.worker.call(to, "times", {x})[0];
+    (void)me.worker.call(me.last(), "times", {z});
+    context.backward({scale(z, 1)});
+    me.expectEqual(context.gradient(x), w + other, "x of both");
+  }
+}
+
+/// A part that ended before the caller looked. What it had led to counted as
+/// unused, so that the gradient that came there had been sent twice, it said.
+void d12Ended(Member &me) {
+  Context context(me.worker);
+  Tensor x = me.leaf("x", 2);
+  Tensor a = me.worker.call(1, "times", {x})[0];
+  (void)me.worker.call(1, "times", {a});
+  Tensor y = me.worker.call(me.last(), "times", {a})[0];
+  context.backward({y});
+  me.expectEqual(context.gradient(x), 3 * float(me.last() + 2), "x");
+}
+
+/// The first backward left the part of the unused message to itself: the second
+/// one found it running.
+void d12Again(Member &me) {
+  Context context(me.worker);
+  Tensor x = me.leaf("x", 2);
+  Tensor y = me.worker.call(1, "times", {x})[0];
+  Tensor z = me.worker.call(1, "times", {y})[0];
+  context.backward({scale(y, 1)}, TDM_RETAIN_GRAPH);
+  context.backward({scale(y, 1)}, TDM_RETAIN_GRAPH);
+  me.expectEqual(context.gradient(x), 2 * 3, "the sum of two");
+  context.backward({z});
+  me.expectEqual(context.gradient(x), 2 * 3 + 3 * 3, "and what was unused");
+  me.expectEqual(me.gradientAt(1, "w"), 2 * 2 + 2 * 2 * 3, "w");
+}
+
 void d12Strict(Member &me) {
   Tensor x = me.leaf("x", 2);
   {
@@ -365,6 +414,9 @@ const std::vector<Row> &rowsOfBackwards() {
       {"D10_ItReturnsAfterAllWorkers", setUp10, d10},
       {"D11_AsOneWorkerWould", setUp11, d11},
       {"D12_AMessageThatNobodyUses", setUp12, d12},
+      {"D12_APartThatBeginsLater", serveTimes, d12Later},
+      {"D12_APartThatEndedBefore", serveTimes, d12Ended},
+      {"D12_AnUnusedMessageAndAgain", serveTimes, d12Again},
       {"D12_StrictNamesTheMessage", serveTimes, d12Strict},
   };
   return all;
