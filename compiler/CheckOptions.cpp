@@ -415,7 +415,7 @@ Status tandem::checkGroups(ModuleOp whole, const CompileOptions &options) {
       (isTaken ? isShadowed : hasMember) = true;
     }
     if (!hasMember)
-      wrong.push_back("group '" + group->pattern + "' has no member: " +
+      wrong.push_back("--group: '" + group->pattern + "' has no member: " +
                       (isShadowed ? "what it matches is of groups before it"
                                   : "it matches no whole name of a param "
                                     "that is trained"));

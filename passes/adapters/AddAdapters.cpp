@@ -75,9 +75,9 @@ LogicalResult AdapterBuilder::findTargets() {
     if (Operation *reader = weight.otherReader) {
       isWrong = true;
       mlir::emitError(reader->getLoc())
-          << "'" << name << "' is read by '" << reader->getName()
+          << "--lora: '" << name << "' is read by '" << reader->getName()
           << "' besides its products, which an adapter would not change: "
-             "expected --lora to leave it out";
+             "expected the expression to leave it out";
       continue;
     }
     targets.push_back(std::move(weight));

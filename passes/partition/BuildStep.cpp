@@ -313,9 +313,10 @@ struct BuildStep : tandem::impl::BuildStepBase<BuildStep> {
              << "' needs one output as the loss, and the outputs are "
              << outputsOf(forward);
     if (type.getNumElements() != 1)
-      return forward.emitError() << "optimizer '" << optimizer.getValue()
-                                 << "' needs a loss of one element, but '"
-                                 << loss.getValue() << "' has type " << type;
+      return forward.emitError()
+             << "--loss: optimizer '" << optimizer.getValue()
+             << "' needs a loss of one element, but '" << loss.getValue()
+             << "' has type " << type;
     std::string scale;
     if (module->hasAttr(kLossScaleAttr)) {
       scale = optimizer.getValue().split(':').first.str() + ".scale";

@@ -37,7 +37,7 @@ LogicalResult UpdateBuilder::findGroups() {
       continue;
     isWrong = true;
     auto error = mlir::emitError(forward.getLoc())
-                 << "group '" << group.pattern << "' has no member: ";
+                 << "--group: '" << group.pattern << "' has no member: ";
     if (isShadowed[k])
       error << "what it matches is of groups before it";
     else

@@ -6,7 +6,7 @@ source "$(dirname "$0")/train-digits.sh"
 
 refused 2 '--lora: expected REGEX:rank=N' --lora='.*'
 refused 2 "unknown option 'rang' \\(did you mean 'rank'\\?\\)" --lora='.*:rang=2'
-refused 1 "matches no weight that is the right factor of a product; there are" \
+refused 2 "matches no weight that is the right factor of a product; there are" \
   --lora='nothing:rank=2'
 adamw=--optimizer=adamw:lr=2e-3
 compile base $adamw
@@ -28,7 +28,7 @@ expect 2 'does not take --fold-adapters' "$bin/tandem" checkpoint show lora.st \
   --fold-adapters
 
 # A head that is trained whole beside the adapters, and saved with them.
-refused 1 "modules_to_save 'nothing' matches no parameter.*there are 'fc0.w'" \
+refused 2 "modules_to_save 'nothing' matches no parameter.*there are 'fc0.w'" \
   --lora='w:rank=2,modules_to_save=nothing'
 refused 2 'modules_to_save of --lora are not compiled together' --mesh=pipe=2 \
   --parallel=pp $adamw --lora='w:rank=2,modules_to_save=fc2'

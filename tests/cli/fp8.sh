@@ -17,9 +17,9 @@ refused 2 "amax_history_len to be from 1 to 65536, but got '0'" \
 refused 2 "amax_history_len to be from 1 to 65536, but got '65537'" \
   --fp8='w:amax_history_len=65537'
 refused 2 "margin to be from 0 to 16, but got '17'" --fp8='w:margin=17'
-refused 1 "'nothing' matches no weight that is the right factor.*'fc0.w'" \
+refused 2 "'nothing' matches no weight that is the right factor.*'fc0.w'" \
   --fp8=nothing
-refused 1 "b' matches no weight that is the right factor" --fp8='[.]b'
+refused 2 "b' matches no weight that is the right factor" --fp8='[.]b'
 refused 2 '--fp8.*--order=2|--order=2.*--fp8' --fp8=w --order=2
 refused 2 '--fp8.*--mesh|--mesh.*--fp8' --fp8=w --mesh=data=2 --parallel=ddp
 refused 2 '--fp8.*--precision=backward|--precision=backward.*--fp8' --fp8=w \
@@ -28,7 +28,7 @@ expect 3 '--fp8: .* products are of f32' \
   "$bin/tandem" check "$digits/mlp.mlir" --fp8=w
 
 # A class of characters has colons.
-refused 1 'matches no weight' --fp8='[[:digit:]]x'
+refused 2 'matches no weight' --fp8='[[:digit:]]x'
 compile fp8 $adamw --fp8='w:amax_history_len=4'
 grep -qE "remark: --fp8: 3 products have .* 'cpu' multiplies f8 values in f32" \
   <<<"$out" || fail "no remark: $out"

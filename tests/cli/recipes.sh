@@ -10,8 +10,8 @@ adamw=--optimizer=adamw:lr=2e-3
 # T05: what is wrong with a group.
 refused 2 "group: unknown option 'rate'" $adamw --group='.*w:rate=1'
 refused 2 'expected a regular expression' $adamw --group='(w:lr=1'
-refused 1 "group 'w' has no member: .*'fc0.w', 'fc0.b'" $adamw --group='w:lr=1'
-refused 1 'is of groups before it' $adamw --group='.*b:lr=1' --group='fc0.b:lr=2'
+refused 2 "--group: 'w' has no member: .*'fc0.w', 'fc0.b'" $adamw --group='w:lr=1'
+refused 2 'is of groups before it' $adamw --group='.*b:lr=1' --group='fc0.b:lr=2'
 refused 2 'needs' --group='.*b:lr=1'
 refused 2 "lr-schedule: unknown schedule 'cos'" $adamw --lr-schedule=cos
 refused 2 "option 'total'" $adamw --lr-schedule=cosine

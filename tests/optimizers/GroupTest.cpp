@@ -99,11 +99,12 @@ TEST_P(Groups, T05_WhatIsWrongIsSaid) {
   auto error = [&](std::vector<std::string> groups) {
     return errorOf(Steps::source(DType::F32), withGroups(groups, "adamw"));
   };
-  EXPECT_PART(error({"p[45]:lr=1", "p4|p:lr=2"}),
-              "group 'p4|p' has no member: what it matches is of groups before "
-              "it");
+  EXPECT_PART(
+      error({"p[45]:lr=1", "p4|p:lr=2"}),
+      "--group: 'p4|p' has no member: what it matches is of groups before "
+      "it");
   EXPECT_PART(error({"p:lr=1"}),
-              "group 'p' has no member: it matches no whole name of a param "
+              "--group: 'p' has no member: it matches no whole name of a param "
               "that is trained; there are 'p0', 'p1', 'p2', 'p3', 'p4'");
   for (auto [text, message] :
        {std::pair{"p0:rate=1", "unknown option 'rate' of optimizer 'adamw'; "

@@ -64,7 +64,7 @@ module attributes {tandem.lora = "w:rank=2"} {
   func.func @graph(%i: tensor<4xi64> {tandem.role = #tandem.role<input "i">},
                    %w: tensor<3x6xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>})
       -> (tensor<4x3xf32> {tandem.role = #tandem.role<output "y">}) {
-    // expected-error @+1 {{'w' is read by 'tandem.take' besides its products, which an adapter would not change: expected --lora to leave it out}}
+    // expected-error @+1 {{--lora: 'w' is read by 'tandem.take' besides its products, which an adapter would not change: expected the expression to leave it out}}
     %x = tandem.take %w, %i : tensor<3x6xf32>, tensor<4xi64> -> tensor<4x6xf32>
     %h = tandem.linear %x, %w : (tensor<4x6xf32>, tensor<3x6xf32>) -> tensor<4x3xf32>
     return %h : tensor<4x3xf32>

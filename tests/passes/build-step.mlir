@@ -66,7 +66,7 @@ module @noloss attributes {tandem.optimizer = "sgd"} {
 // -----
 
 module @vector attributes {tandem.optimizer = "sgd", tandem.loss = "t"} {
-  // expected-error@+1 {{optimizer 'sgd' needs a loss of one element, but 't' has type 'tensor<4xf32>'}}
+  // expected-error@+1 {{--loss: optimizer 'sgd' needs a loss of one element, but 't' has type 'tensor<4xf32>'}}
   func.func @forward(%x: tensor<2x2xf32> {tandem.role = #tandem.role<input "x">})
       -> (tensor<2x2xf32> {tandem.role = #tandem.role<output "y">})
       attributes {tandem.aliases = [{name = "t", output = "y", type = tensor<4xf32>, views = [{op = "reshape", shape = array<i64: 4>}]}]} {

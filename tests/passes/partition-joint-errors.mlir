@@ -36,7 +36,7 @@ module @options attributes {tandem.phase = "optimize", tandem.optimizer = "adamw
 // -----
 
 module @vector attributes {tandem.phase = "optimize", tandem.optimizer = "sgd", tandem.loss = "y"} {
-  // expected-error@+1 {{optimizer 'sgd' needs a loss of one element, but 'y' has type 'tensor<4xf32>'}}
+  // expected-error@+1 {{--loss: optimizer 'sgd' needs a loss of one element, but 'y' has type 'tensor<4xf32>'}}
   func.func @joint(
       %x: tensor<4xf32> {tandem.role = #tandem.role<param "x" {requires_grad}>},
       %dy: tensor<4xf32> {tandem.role = #tandem.role<cotangent of "y">})

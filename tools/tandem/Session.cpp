@@ -129,17 +129,22 @@ void Session::print(Diagnostic &diagnostic) {
     ++errors_;
     if (StringRef(diagnostic.str()).starts_with("unsupported"))
       ++unsupported_;
-    // An option that the model needs, and that its passes found missing.
-    if (StringRef(diagnostic.str()).starts_with("expected --"))
-      ++missing_;
+    // An option that the model needs and does not have, or that does not fit
+    // it, found by passes: "expected --loss=NAME ...", "--fp8: 'w' matches
+    // ...".
+    std::string text = diagnostic.str();
+    if (StringRef(text).starts_with("expected --") ||
+        StringRef(text).starts_with("--"))
+      ++misused_;
   }
 }
 
 Status Session::status() const {
   if (status_ || errors_ == 0)
     return status_;
-  if (missing_ == errors_)
-    return Status::usage(status_.message());
+  if (misused_ == errors_)
+    return Status::usage("the options do not fit the model, as was said of "
+                         "each above");
   if (unsupported_ < errors_)
     return status_;
   return Status::unsupported(status_.message());

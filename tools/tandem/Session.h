@@ -104,7 +104,7 @@ private:
   std::vector<PhaseTime> times_;
   PassLog passes_;
   Status status_;
-  int errors_ = 0, unsupported_ = 0, missing_ = 0;
+  int errors_ = 0, unsupported_ = 0, misused_ = 0;
   bool isSilent_ = false;
 };
 
