@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"operators", {}}, Case{"experts", {}},
                     Case{"ends", {}}, Case{"samples", {}}, Case{"spectral", {}},
                     Case{"random", {}}, Case{"distances", {}},
-                    Case{"truths", {}}, Case{"edges", {}},
+                    Case{"truths", {}}, Case{"edges", {}}, Case{"numbers", {}},
                     // The layout before PyTorch 2.8.
                     Case{"tied-2.6", {}}, Case{"cnn-2.6", {{"s1", 4}}},
                     Case{"frozen-2.7", {}},

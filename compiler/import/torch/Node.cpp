@@ -417,7 +417,8 @@ Expr Node::full(Type element, ArrayRef<int64_t> shape, double number) {
     return {};
   }
   auto type = RankedTensorType::get(shape, element);
-  return wrap(ConstantOp::splat(builder(), loc(), type, number));
+  return wrap(
+      ConstantOp::splat(builder(), loc(), type, rounded(number, element)));
 }
 
 Expr Node::scalar(StringRef name, Type element) {

@@ -100,6 +100,8 @@ public:
   Expr full(mlir::Type element, llvm::ArrayRef<int64_t> shape, double number);
   /// The number argument `name`, as a constant of the type.
   Expr scalar(llvm::StringRef name, mlir::Type element);
+  /// A number as PyTorch rounds it to narrow floats; of other types as is.
+  static double rounded(double number, mlir::Type element);
   Expr cast(const Expr &x, mlir::Type element);
   Expr reshape(const Expr &x, llvm::ArrayRef<int64_t> shape);
   Expr stretch(const Expr &x, llvm::ArrayRef<int64_t> shape);
@@ -113,11 +115,12 @@ public:
   /// The element type that PyTorch promotes these arguments to; tensors of no
   /// dimensions and numbers count less.
   mlir::Type promoted(llvm::ArrayRef<llvm::StringRef> names);
-  /// These arguments in one type, promoted unless it is given, with floats of
-  /// 16 bits widened if a number among them is none of the type. `narrow` is
-  /// the type that the result has.
+  /// These arguments in one type, promoted unless it is given; numbers are
+  /// rounded to it. `narrow` is the type that the result has. With `isExact`
+  /// floats of 16 bits are widened for a number that is none of the type, and
+  /// for a wider tensor of no dimensions.
   llvm::SmallVector<Expr> together(llvm::ArrayRef<llvm::StringRef> names,
-                                   mlir::Type &narrow);
+                                   mlir::Type &narrow, bool isExact = false);
 
   /// The state of random numbers, and a draw that no other node has.
   mlir::Value randomState();
@@ -164,6 +167,8 @@ private:
   /// In a region of autocast an operand has the type of the result, if both are
   /// floats: that is what PyTorch casts, whatever its lists of operators are.
   Expr autocast(const Expr &x);
+  /// Whether a number, or a tensor of no dimensions, may be none of this type.
+  bool losesBits(llvm::StringRef name, mlir::Type narrow);
   /// Of an op in place, or with an argument `out`: what it computed becomes
   /// what that operand holds.
   void writeTo(llvm::StringRef operand);

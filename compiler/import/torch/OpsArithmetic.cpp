@@ -17,14 +17,15 @@ static Type elementOf(const Expr &x) { return x.type().getElementType(); }
 static bool isFloat(Type type) { return isa<FloatType>(type); }
 
 /// A function of `names`, in their promoted type (or f32 at least, if it makes
-/// floats of integers).
+/// floats of integers). Of products and quotients numbers are exact.
 static LogicalResult binary(Node &node, StringRef function, bool makesFloats,
                             ArrayRef<NamedAttribute> attributes = {},
                             ArrayRef<StringRef> names = {"self", "other"}) {
   Type narrow = node.promoted(names);
   if (narrow && makesFloats && !isFloat(narrow))
     narrow = node.builder().getF32Type();
-  auto x = node.together(names, narrow);
+  bool isExact = function == "multiply" || function == "divide";
+  auto x = node.together(names, narrow, isExact);
   if (x.empty())
     return failure();
   Expr made = node.make(function, {x[0], x[1]}, attributes);
@@ -50,7 +51,7 @@ static LogicalResult add(Node &node) {
   SmallVector<NamedAttribute> list;
   if (alpha != 1)
     list.push_back(isFloat(narrow)
-                       ? node.attr("alpha", alpha)
+                       ? node.attr("alpha", Node::rounded(alpha, narrow))
                        : node.attr("alpha", node.integer("alpha", 1)));
   return node.result(node.cast(
       node.make(isSum ? "add_scaled" : "subtract", {x[0], x[1]}, list),

@@ -238,8 +238,13 @@ void torch::addPointwiseOps(OpTable &table) {
     table.add(one.aten, [&one](Node &node) {
       Expr x = asFloat(node, node.value("self"));
       SmallVector<NamedAttribute> list;
-      for (auto [name, otherwise] : one.arguments)
-        list.push_back(node.attr(name, node.number(name, otherwise)));
+      // Of what shrinks alone PyTorch rounds the number to the tensor's type.
+      bool isRounded = x && one.aten.ends_with("shrink");
+      for (auto [name, otherwise] : one.arguments) {
+        double number = node.number(name, otherwise);
+        list.push_back(node.attr(
+            name, isRounded ? Node::rounded(number, elementOf(x)) : number));
+      }
       return node.result(x ? node.make(one.name, x.value, list) : x);
     });
   for (StringRef name : roundings)

@@ -63,10 +63,15 @@ static LogicalResult extremeWithIndex(Node &node) {
                                  : isMax ? "amax"
                                          : "amin",
                                  x.value));
+  // The first of one.
+  if (x.rank() == 0) {
+    (void)node.dim("dim", 0, 0);
+    Expr zero = node.full(node.builder().getI64Type(), {}, 0);
+    return success(succeeded(node.result(0, x)) &&
+                   succeeded(node.result(1, zero)));
+  }
   if (isBool)
     return node.unsupported("the place of the first of some bools");
-  if (x.rank() == 0)
-    return node.unsupported("a dimension of what has none");
   auto made = node.makeAll(
       node.op(), x.value,
       {node.attr("dim", node.dim("dim", 0, x.rank())), keepdim(node)});

@@ -280,6 +280,10 @@ void torch::addShapeOps(OpTable &table) {
   table.add("tile", tile);
   table.add("repeat_interleave", repeatInterleave);
   table.add("flip", [](Node &node) {
+    Expr x = node.value("self");
+    // Of no dimensions it is what it was.
+    if (!x || x.rank() == 0)
+      return node.result(x);
     return apply(node, "flip", node.attr("dim", node.integers("dims")));
   });
   table.add("roll", roll);

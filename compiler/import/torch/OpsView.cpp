@@ -211,6 +211,9 @@ static LogicalResult movedim(Node &node) {
   if (!self)
     return failure();
   int64_t rank = rankOf(self);
+  // PyTorch takes a tensor of no dimensions for one of one there.
+  if (rank == 0)
+    return node.view(self);
   List from = node.integers("source"), to = node.integers("destination");
   List order(rank, -1), rest;
   if (from.size() != to.size())

@@ -7,6 +7,8 @@
 #include "compiler/import/torch/GraphTranslator.h"
 #include "ir/Ops.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::torch;
@@ -76,24 +78,46 @@ Type Node::promoted(ArrayRef<StringRef> names) {
   return combine(whole, combine(single, number));
 }
 
-SmallVector<Expr> Node::together(ArrayRef<StringRef> names, Type &narrow) {
+/// Floats of at most 16 bits.
+static bool isNarrow(Type type) {
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() <= 16;
+}
+
+double Node::rounded(double number, Type element) {
+  if (!isNarrow(element))
+    return number;
+  // From a double there are two roundings, as in PyTorch.
+  APFloat value(static_cast<float>(number));
+  bool loses = false;
+  value.convert(mlir::cast<FloatType>(element).getFloatSemantics(),
+                APFloat::rmNearestTiesToEven, &loses);
+  return value.convertToDouble();
+}
+
+bool Node::losesBits(StringRef name, Type narrow) {
+  if (!isTensor(name)) {
+    double given = number(name, 0);
+    return !std::isnan(given) && rounded(given, narrow) != given;
+  }
+  Value storage = ref(name);
+  if (!storage)
+    return false;
+  auto type = mlir::cast<RefType>(storage.getType());
+  auto element = dyn_cast<FloatType>(type.getElementType());
+  return type.getShape().empty() && element && element.getWidth() > 16;
+}
+
+SmallVector<Expr> Node::together(ArrayRef<StringRef> names, Type &narrow,
+                                 bool isExact) {
   if (!narrow)
     narrow = promoted(names);
   if (!narrow)
     return {};
   Type type = narrow;
-  // PyTorch computes with numbers in f32 there.
-  if (auto narrowFloat = dyn_cast<FloatType>(narrow);
-      narrowFloat && narrowFloat.getWidth() <= 16)
+  if (isExact && isNarrow(narrow))
     for (StringRef name : names)
-      if (has(name) && !isTensor(name)) {
-        APFloat exact(number(name, 0));
-        bool loses = false;
-        exact.convert(narrowFloat.getFloatSemantics(),
-                      APFloat::rmNearestTiesToEven, &loses);
-        if (loses)
-          type = builder().getF32Type();
-      }
+      if (has(name) && losesBits(name, narrow))
+        type = builder().getF32Type();
   SmallVector<Expr> list;
   for (StringRef name : names) {
     if (!has(name))
