@@ -7,7 +7,7 @@ are a torch.autograd.Function. tandem.torch makes modules of it.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -83,6 +83,8 @@ class Core:
         self.views = {a["name"] for a in forward.get("aliases", [])}
         #: Outputs that others follow from, in the module that was compiled.
         self.inner: Set[str] = set()
+        #: Outputs without a cotangent whose gradient for these is 0 in PyTorch.
+        self.zeros: Mapping[str, FrozenSet[str]] = {}
         self.writes = {
             r["name"] for r in forward["results"] if r["role"] == "update"
         }
@@ -355,8 +357,9 @@ class Core:
                     "an example that requires grad"
                 )
         params = []
+        zeros: Set[str] = set().union(*self.zeros.values())
         for name, tensor in self.tensors.items():
-            if name in self.grads:
+            if name in self.grads or name in zeros:
                 params.append(name)
             elif tensor.requires_grad and self.lacks(name):
                 raise UnsupportedError(
@@ -410,6 +413,7 @@ class _Run(torch.autograd.Function):
         outputs = core.forward(given, contexts)
         ctx.kept = core.kept(given, outputs)
         ctx.core, ctx.context, ctx.names = core, contexts[0], inputs + params
+        ctx.kinds = [(t.shape, t.dtype, t.device) for t in tensors]
         # PyTorch compares the versions of what the backward reads.
         ctx.save_for_backward(
             *[t for n, t in given.items() if n in core.read],
@@ -424,7 +428,7 @@ class _Run(torch.autograd.Function):
             *[
                 t
                 for n, t in zip(core.program.outputs, outputs)
-                if n not in core.cotangents
+                if n not in core.cotangents and n not in core.zeros
             ]
         )
         return outputs
@@ -461,7 +465,7 @@ class _Run(torch.autograd.Function):
         wanted = {
             name: exchange.empty()
             for name, needs in zip(ctx.names, ctx.needs_input_grad[3:])
-            if needs
+            if needs and (name in core.program.inputs or name in core.grads)
         }
         if given:
             core.model.backward(
@@ -469,11 +473,18 @@ class _Run(torch.autograd.Function):
             )
         if not _keeps_graph():
             ctx.kept = []  # as PyTorch frees what it saved
+        zeros: Set[str] = set()
+        for name, value in zip(core.program.outputs, cotangents):
+            if value is not None:
+                zeros.update(core.zeros.get(name, ()))
+        needed = zip(ctx.names, ctx.kinds, ctx.needs_input_grad[3:])
         return [
-            None
-            if name not in wanted or wanted[name].is_empty
-            else wanted[name].torch()
-            for name in ctx.names
+            wanted[name].torch()
+            if name in wanted and not wanted[name].is_empty
+            else torch.zeros(shape, dtype=dtype, device=device)
+            if needs and name in zeros
+            else None
+            for name, (shape, dtype, device), needs in needed
         ]
 
 

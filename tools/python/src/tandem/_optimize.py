@@ -16,6 +16,7 @@ from ._errors import UnsupportedError, UsageError, level_of_caller
 from ._model import Model
 from ._program import Progress
 from ._unchanged import Unchanged, same, shown
+from ._zeros import zero_gradients
 
 __all__ = ["FallbackWarning", "optimize", "restore"]
 
@@ -94,7 +95,14 @@ class _Forward:
                     if is_tensor
                     else (None, spec.arg.value)
                 )
-        core.inner = _inner(program, [name for name, _ in self._results])
+        made = [name for name, _ in self._results]
+        core.inner = _inner(program, made)
+        tensors = {**dict(zip(names, leaves)), **core.tensors}
+        core.zeros = {
+            name: sources
+            for name, sources in zero_gradients(program, made, tensors).items()
+            if name not in core.cotangents
+        }
         numbered = {name for name, _ in self._results if name is not None}
         if numbered != set(core.program.outputs):
             raise UnsupportedError(
