@@ -69,6 +69,16 @@ void UpdateBuilder::findRates() {
     names.push_back(param.role.getName());
   // What follows from no gradient is written where there is one of any param.
   auto any = builder.getArrayAttr(builder.getStrArrayAttr(names));
+  // Those that a rate is of: the runtime knows groups by it.
+  auto membersOf = [&](size_t group) {
+    SmallVector<StringRef> members;
+    for (auto [name, of] : llvm::zip_equal(names, groupOf))
+      if ((of && hasOwnRate(of) ? of : 0) == group)
+        members.push_back(name);
+    return members.empty()
+               ? any
+               : builder.getArrayAttr(builder.getStrArrayAttr(members));
+  };
   Value updates;
   for (size_t group = 0; group <= asked.groups.size(); ++group) {
     bool hasLr = group && asked.groups[group - 1].hasRate;
@@ -90,7 +100,7 @@ void UpdateBuilder::findRates() {
     rates.push_back(rate.cast(builder.getF32Type()));
     std::string name = stateName(rateVariable(group, "rate"));
     update(name, rates.back());
-    needs[name] = any;
+    needs[name] = membersOf(group);
   }
 }
 

@@ -13,6 +13,8 @@
 #include "runtime/io/FileKind.h"
 #include "runtime/io/Tensors.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/RestoreNotes.h"
+#include "tools/commands/StateKinds.h"
 
 #include <algorithm>
 #include <charconv>
@@ -34,149 +36,6 @@ using io::TensorFiles;
 
 bool isVariable(const Value &value) {
   return value.role == Role::Param || value.role == Role::State;
-}
-
-bool isOptimizers(const Value &value, const Manifest &manifest) {
-  return value.role == Role::State && !manifest.optimizer.empty() &&
-         value.name.starts_with(manifest.optimizer + ".");
-}
-
-/// True for the state of random numbers, which starts from the seed.
-bool isSeed(const Value &value) {
-  return value.init && value.init->kind == artifact::Init::Kind::Seed;
-}
-
-/// The param of a state "adamw.m:w" or "ema:w"; empty: it is of none.
-std::string_view paramOf(const Value &value, const Manifest &manifest) {
-  std::string_view name = value.name;
-  size_t colon = name.find(':');
-  std::string_view param =
-      colon == std::string_view::npos ? "" : name.substr(colon + 1);
-  const Value *of = value.role == Role::State && !param.empty()
-                        ? manifest.findValue(param)
-                        : nullptr;
-  return of && of->role == Role::Param ? param : std::string_view();
-}
-
-/// True for an average of a param, or a count of it.
-bool isAverage(const Value &value, const Manifest &manifest) {
-  std::string_view kind = value.name;
-  kind = kind.substr(0, kind.find(':'));
-  for (const AverageKind &average : averageKinds)
-    if (kind.starts_with(average.name))
-      for (std::string_view variable : {"", "_count", "_updates"})
-        if (kind.substr(average.name.size()) == variable)
-          return !paramOf(value, manifest).empty();
-  return false;
-}
-
-/// True for a state of a training, and not of the model.
-bool isTrainings(const Value &value, const Manifest &manifest) {
-  return isOptimizers(value, manifest) || isSeed(value) ||
-         isAverage(value, manifest);
-}
-
-/// What the optimizer calls a state of its own: "step" of "adamw.step:w",
-/// "rate" of "adamw.group1.rate".
-std::string_view variableOf(const Value &value, const Manifest &manifest) {
-  std::string_view name = value.name;
-  name.remove_prefix(manifest.optimizer.size() + 1);
-  name = name.substr(0, name.find(':'));
-  return name.substr(name.rfind('.') + 1);
-}
-
-/// True for what is of a group of params alone: "adamw.group1.lr".
-bool isGroups(const Value &value, const Manifest &manifest) {
-  std::string_view name = value.name;
-  name.remove_prefix(manifest.optimizer.size() + 1);
-  name = name.substr(0, name.find(':'));
-  return name.find('.') != std::string_view::npos;
-}
-
-/// True for what the optimizer only tells, and no step depends on.
-bool isReport(const Value &value, const Manifest &manifest) {
-  if (!isOptimizers(value, manifest))
-    return false;
-  std::string_view variable = variableOf(value, manifest);
-  return variable == "grad_norm" || variable == "skipped" || variable == "rate";
-}
-
-/// True for what a checkpoint may lack, of an artifact that neither clips,
-/// scales, accumulates nor averages, and has no noise, schedule or groups: it
-/// stays as it begins.
-bool isOptional(const Value &value, const Manifest &manifest) {
-  if (isAverage(value, manifest))
-    return true;
-  if (!isOptimizers(value, manifest))
-    return false;
-  std::string_view variable = variableOf(value, manifest);
-  return isReport(value, manifest) || variable == "sum" ||
-         variable == "summed" || variable == "scale" || variable == "good" ||
-         variable == "updates" || variable == "noise" ||
-         isGroups(value, manifest);
-}
-
-/// Whether the files have a state of the optimizer for a param.
-bool hasStates(const TensorFiles &files, const Manifest &manifest,
-               std::string_view param) {
-  for (const Value &value : manifest.values)
-    if (isOptimizers(value, manifest) && value.name.ends_with(param) &&
-        paramOf(value, manifest) == param &&
-        files.entries().contains(value.name))
-      return true;
-  return false;
-}
-
-/// The params that a training froze which had states for others: theirs begin
-/// anew.
-std::vector<std::string_view> unfrozen(const TensorFiles &files,
-                                       const Manifest &manifest) {
-  std::vector<std::string_view> without;
-  bool hasAny = false;
-  for (const Value &value : manifest.values) {
-    if (value.role != Role::Param || !value.requiresGrad)
-      continue;
-    bool has = hasStates(files, manifest, value.name);
-    hasAny |= has;
-    if (!has)
-      without.emplace_back(value.name);
-  }
-  return hasAny ? without : std::vector<std::string_view>();
-}
-
-/// Says what of a training the files lack that begins anew for that.
-void noteFresh(const TensorFiles &files, const Manifest &manifest,
-               std::vector<std::string> &notes) {
-  std::string names;
-  auto fresh = unfrozen(files, manifest);
-  constexpr size_t shown = 8;
-  for (size_t i = 0; i < std::min(fresh.size(), shown); ++i)
-    names += (i ? ", '" : "'") + std::string(fresh[i]) + "'";
-  if (fresh.size() > shown)
-    names += " and " + std::to_string(fresh.size() - shown) + " more";
-  if (!fresh.empty())
-    notes.push_back("has no states of the optimizer for " + names +
-                    ", which no update moved until now: they begin anew");
-  auto lacks = [&](auto is) {
-    return std::any_of(manifest.values.begin(), manifest.values.end(),
-                       [&](const Value &value) {
-                         return is(value) &&
-                                !files.entries().contains(value.name);
-                       });
-  };
-  if (lacks([&](const Value &value) {
-        return isOptimizers(value, manifest) &&
-               variableOf(value, manifest) == "updates";
-      }))
-    notes.emplace_back("does not say how many updates there were: the schedule "
-                       "begins with the first");
-  for (const AverageKind &average : averageKinds)
-    if (lacks([&](const Value &value) {
-          return isAverage(value, manifest) &&
-                 value.name.starts_with(average.name);
-        }))
-      notes.push_back("lacks averages '" + std::string(average.name) +
-                      "', which begin anew");
 }
 
 /// True if the files have an average `average` of the param `name`, which
@@ -261,9 +120,11 @@ private:
 /// Overwrites the parameters and the model's own states by those of the files,
 /// and, with `trainings`, the states of a training as well: of each this rank's
 /// part, which is all that is read. With `average` parameters are their
-/// averages of this name.
+/// averages of this name. What `rates` has comes from the tensor of that name,
+/// and stays as it begins where that is empty.
 Status restoreTensors(runtime::Model &model, const TensorFiles &files,
-                      bool trainings, std::string_view average = {}) {
+                      bool trainings, std::string_view average = {},
+                      const std::map<std::string, std::string> &rates = {}) {
   const Manifest &manifest = model.manifest();
   if (Status status = checkpoint::refuseAdapters(files, manifest); !status)
     return status;
@@ -288,6 +149,8 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
     std::string name = nameIn(files, value, manifest, average);
     if (name == value.name)
       name = *tied;
+    if (auto rate = rates.find(value.name); rate != rates.end())
+      name = rate->second;
     auto found = files.entries().find(name);
     auto begins = [&] {
       return isOptional(value, manifest) ||
@@ -447,7 +310,7 @@ int64_t Checkpoint::pending() const {
   return most <= double(mostSteps) ? int64_t(most) : 0;
 }
 
-Status Checkpoint::restore(runtime::Model &model,
+Status Checkpoint::restore(runtime::Model &model, const RateGroups &groups,
                            std::vector<std::string> &notes) const {
   const Manifest &manifest = model.manifest();
   if (std::string other = otherOptimizer(files_, manifest); !other.empty())
@@ -456,11 +319,23 @@ Status Checkpoint::restore(runtime::Model &model,
                          io::inQuotes(other) + ", but this artifact's is " +
                          io::inQuotes(manifest.optimizer) +
                          "; --params takes its parameters alone");
-  if (Status status = restoreTensors(model, files_, true); !status)
+  std::vector<std::string> here;
+  std::map<std::string, std::string> rates;
+  // A checkpoint of before has groups by their numbers alone.
+  bool isNumbered = !files_.metadata().contains(kRateGroups) &&
+                    std::ranges::any_of(manifest.values, [&](auto &value) {
+                      return isGroupsRate(value, manifest) &&
+                             files_.entries().contains(value.name);
+                    });
+  if (isNumbered)
+    here.emplace_back("does not say which parameters its groups have: their "
+                      "learning rates go by the groups' numbers");
+  else
+    rates = sourcesOfRates(manifest, groups, textOf(files_, kRateGroups), here);
+  if (Status status = restoreTensors(model, files_, true, {}, rates); !status)
     return std::move(status).in(io::inQuotes(path_));
-  std::vector<std::string> fresh;
-  noteFresh(files_, manifest, fresh);
-  for (const std::string &text : fresh)
+  noteFresh(files_, manifest, here);
+  for (const std::string &text : here)
     notes.push_back(io::inQuotes(path_) + " " + text);
   return Status::success();
 }
@@ -550,6 +425,12 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
   }
   if (!position.best.empty())
     metadata["tandem.best"] = position.best;
+  auto groups = rateGroupsOf(stages_ ? std::span(stages_->models())
+                                     : std::span(model_, 1));
+  if (!groups)
+    return std::move(groups).status();
+  if (std::string text = groups->text(); !text.empty())
+    metadata[kRateGroups] = text;
   // In stages nothing is trained beside adapters.
   if (std::string whole = model_ ? trainedWhole(model_->manifest()) : "";
       !whole.empty())

@@ -12,6 +12,7 @@
 #include "runtime/model/Model.h"
 #include "runtime/pipeline/Pipeline.h"
 #include "tools/commands/Inputs.h"
+#include "tools/commands/RateGroups.h"
 
 #include <map>
 #include <set>
@@ -93,11 +94,14 @@ public:
   int64_t pending() const;
 
   /// Overwrites every parameter and state, the optimizer's too; `notes` says of
-  /// what there is none, and that begins anew. Fails, naming
+  /// what there is none, and that begins anew, and what is left behind. Rates
+  /// of groups, of which `groups` are those of the models of all ranks, are
+  /// those of the same parameters. Fails, naming
   /// all problems, unless the file has each with the right shape, and rates and
   /// counts that can be, or if another optimizer's are in it; then nothing is
   /// changed.
-  Status restore(runtime::Model &model, std::vector<std::string> &notes) const;
+  Status restore(runtime::Model &model, const RateGroups &groups,
+                 std::vector<std::string> &notes) const;
 
 private:
   Checkpoint(std::string path, io::TensorFiles files)

@@ -264,25 +264,6 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
   return status;
 }
 
-std::string learningRateNote(const runtime::Model &model,
-                             const std::string &path) {
-  std::string name = optimizerState(model.manifest(), "lr");
-  const artifact::Value *value = model.manifest().findValue(name);
-  if (name.empty() || !value->init ||
-      value->init->kind != artifact::Init::Kind::Constant)
-    return "";
-  auto rate = model.get(name);
-  if (rate)
-    rate = rate->onHost();
-  auto compiled = runtime::Tensor::zeros(value->dtype, value->shape);
-  if (!rate || !compiled || !compiled->fill(value->init->a) ||
-      rate->at(0) == compiled->at(0))
-    return "";
-  return "the learning rate is " + scalarText(*rate) + ", as in " +
-         io::inQuotes(path) + ", and not " + scalarText(*compiled) +
-         ", which the artifact was compiled with; --lr sets another";
-}
-
 Status setLearningRate(runtime::Model &model, double rate) {
   std::string name = optimizerState(model.manifest(), "lr");
   if (name.empty())

@@ -47,11 +47,6 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
 Status checkReplaced(const std::string &path, const Origin &origin,
                      bool resumes, bool force, std::vector<std::string> &notes);
 
-/// Returns what to say if the model's learning rate, from the checkpoint
-/// `path`, is not the one that it was compiled with; else an empty text.
-std::string learningRateNote(const runtime::Model &model,
-                             const std::string &path);
-
 /// Sets the optimizer's learning rate; fails where there is none.
 Status setLearningRate(runtime::Model &model, double rate);
 

@@ -54,6 +54,7 @@ private:
   Status readWeights();
   Status readEvalData();
   Status start();
+  Status findRates();
   Status checkParameters();
   Status setEnd();
   Status resume();
@@ -89,6 +90,10 @@ private:
   Status checkLoss(std::span<const int64_t> rows);
   Status sayFirstSkipped(std::span<const int64_t> rows);
   std::optional<double> learningRate() const;
+  /// The rate of the last update by a schedule, if a parameter has it.
+  std::optional<double> scheduledRate() const {
+    return rateGroups_.hasOthers ? updates_.rate() : std::nullopt;
+  }
   Status lock(const std::string &path, io::FileLock &lock);
   Status agreeWithRanks() const;
   Status agreeOnFolder(const char *option, const std::string &path) const;
@@ -118,7 +123,8 @@ private:
   std::unique_ptr<TerminalView> view_;   ///< the same
   std::optional<HistogramWatch> histogramWatch_;
   NamedHistograms histograms_; ///< of the step that is done
-  double rate_ = NAN;          ///< the learning rate, if it is known
+  RateGroups rateGroups_;
+  double rate_ = NAN; ///< the learning rate, if it is known
   TrainResult result_;
   double evaluating_ = 0; ///< seconds of evaluations
   int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch

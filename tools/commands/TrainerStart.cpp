@@ -3,6 +3,7 @@
 
 #include "tools/commands/NonFinite.h"
 #include "tools/commands/Print.h"
+#include "tools/commands/RestoreNotes.h"
 
 #include <filesystem>
 
@@ -250,13 +251,17 @@ Status Trainer::resume() {
   if (Status status = compare(*checkpoint, with, notes); !status)
     return status;
   for (Model &model : models())
-    if (Status status = checkpoint->restore(model, notes); !status)
+    if (Status status = checkpoint->restore(model, rateGroups_, notes); !status)
       return status;
-  if (!options_.lr)
-    if (auto note = learningRateNote(model_, options_.resume); !note.empty())
-      notes.push_back(note);
+  for (const Model &model : models())
+    for (auto &text : rateNotes(model, rateGroups_, options_.lr.has_value(),
+                                options_.resume))
+      notes.push_back(std::move(text));
+  // Several stages say the same of what all of them have.
+  std::set<std::string> said;
   for (const std::string &text : notes)
-    note(text);
+    if (said.insert(text).second)
+      note(text);
   result_.position = checkpoint->position();
   if (best_ && !result_.position.best.empty() &&
       !best_->resume(result_.position.best))
@@ -385,6 +390,20 @@ Status Trainer::checkParameters() {
   return Status::success();
 }
 
+/// Finds which rate each parameter has; --lr must be that of one.
+Status Trainer::findRates() {
+  auto groups = rateGroupsOf(models());
+  if (!groups)
+    return std::move(groups).status();
+  rateGroups_ = *std::move(groups);
+  if (!options_.lr || rateGroups_.hasOthers)
+    return Status::success();
+  return Status::usage("--lr has no effect: every parameter of '" +
+                       options_.model.artifact +
+                       "' is in a group with a learning rate of its own "
+                       "(compile --group)");
+}
+
 /// Brings model, position and files to where the first step can be done.
 Status Trainer::start() {
   int64_t batch = data_->batch();
@@ -395,6 +414,8 @@ Status Trainer::start() {
   if (!options_.save.empty() || !options_.resume.empty() ||
       !options_.saveBest.empty())
     origin_ = originOf(model_.manifest(), *data_);
+  if (Status status = findRates(); !status)
+    return status;
   if (!options_.resume.empty())
     if (Status status = resume(); !status)
       return status;

@@ -115,6 +115,8 @@ Status Trainer::stoppedBy(Status status) {
 }
 
 std::optional<double> Trainer::learningRate() const {
+  if (!rateGroups_.hasOthers)
+    return std::nullopt;
   // Before the first update nothing was trained by any rate.
   if (updates_.hasSchedule())
     return updates_.rate();
@@ -208,7 +210,7 @@ Status Trainer::loop() {
     double before = result_.stepping;
     result_.seconds = progress.seconds();
     result_.stepping = result_.seconds - evaluating_;
-    if (auto rate = updates_.rate()) {
+    if (auto rate = scheduledRate()) {
       log_.setRate(rate);
       rate_ = *rate;
     }
@@ -231,7 +233,7 @@ Status Trainer::loop() {
     if (updates_.wasSkipped() && updates_.skipped() == 1)
       if (Status status = sayFirstSkipped(rows); !status)
         return status;
-    progress.step(position, result_.lastLoss, updates_.rate(), evaluating_);
+    progress.step(position, result_.lastLoss, scheduledRate(), evaluating_);
 
     bool more = result_.steps < stepsToDo_;
     if (more && options_.saveEvery &&
