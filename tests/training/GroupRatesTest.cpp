@@ -1,4 +1,4 @@
-//===- GroupRatesTest.cpp - learning rates of groups, by --resume ---------===//
+//===- GroupRatesTest.cpp - rates of groups, and what --resume leaves out -===//
 #include "tests/training/TrainingTest.h"
 
 using namespace tandem;
@@ -123,6 +123,10 @@ TEST_F(GroupRates, aRateThatIsNotTheArtifactsIsSaid) {
                              "0.3, which"),
             1)
       << ended.err;
+  EXPECT_EQ(count(ended.err, "has 'sgd.group2.lr', which this artifact does "
+                             "not have: they are left behind"),
+            1)
+      << ended.err;
 }
 
 // --lr had no effect where every parameter is in a group with its own, and the
@@ -153,6 +157,40 @@ TEST_F(GroupRates, aRateThatNoParameterHasIsRefused) {
       made("some.tdm", {"--optimizer=sgd:lr=0.1", "--group=.*bias:lr=0.01"}));
   EXPECT_RAN(train("some.tdm", {"--steps=2", "--lr=5", "--log=some.jsonl"}));
   EXPECT_EQ(count(text("some.jsonl"), "\"lr\": 5"), 2) << text("some.jsonl");
+}
+
+// Averages, schedules and noise of a checkpoint were dropped in silence by an
+// artifact without them.
+TEST_F(GroupRates, whatAnArtifactDoesNotKeepIsSaid) {
+  const Words sgd = {"--optimizer=sgd:lr=0.1"};
+  EXPECT_RAN(made("plain.tdm", sgd));
+  EXPECT_RAN(train("plain.tdm", {"--steps=1", "--save=plain.st"}));
+  const std::pair<Words, std::string> rows[] = {
+      {{"--ema=0.9"}, "averages 'ema', which this artifact does not keep"},
+      {{"--swa=start=1"}, "averages 'swa', which this artifact does not keep"},
+      {{"--lr-schedule=linear:total=20"},
+       "a count of updates for a schedule of the learning rate, which this"},
+      {{"--gradient-noise=0.1"}, "noise of gradients, which this artifact"},
+      {{"--loss-scale=dynamic"}, "a scale of the loss, which this artifact"}};
+  for (const auto &[options, left] : rows) {
+    SCOPED_TRACE(options[0]);
+    EXPECT_RAN(made("more.tdm", plus(plus(sgd, options), {"--force"})));
+    EXPECT_RAN(train("more.tdm", {"--steps=7", "--save=more.st", "--force"}));
+    Ended ended = train("plain.tdm", {"--steps=1", "--resume=more.st"});
+    EXPECT_RAN(ended);
+    EXPECT_EQ(count(ended.err, "note: 'more.st' has "), 1) << ended.err;
+    EXPECT_EQ(count(ended.err, left), 1) << ended.err;
+    EXPECT_EQ(count(ended.err, "left behind"), 1) << ended.err;
+    // What it has is not left behind.
+    ended = train("more.tdm", {"--steps=1", "--resume=more.st"});
+    EXPECT_RAN(ended);
+    EXPECT_EQ(count(ended.err, "left behind"), 0) << ended.err;
+  }
+  EXPECT_RAN(made("noise.tdm", plus(sgd, {"--gradient-noise=0.1"})));
+  Ended ended = train("noise.tdm", {"--steps=1", "--resume=plain.st"});
+  EXPECT_RAN(ended);
+  EXPECT_EQ(count(ended.err, "note: 'plain.st' has no noise of gradients"), 1)
+      << ended.err;
 }
 
 } // namespace

@@ -335,6 +335,7 @@ Status Checkpoint::restore(runtime::Model &model, const RateGroups &groups,
   if (Status status = restoreTensors(model, files_, true, {}, rates); !status)
     return std::move(status).in(io::inQuotes(path_));
   noteFresh(files_, manifest, here);
+  noteLeft(files_, manifest, here);
   for (const std::string &text : here)
     notes.push_back(io::inQuotes(path_) + " " + text);
   return Status::success();

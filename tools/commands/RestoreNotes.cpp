@@ -66,6 +66,12 @@ void noteFresh(const TensorFiles &files, const Manifest &manifest,
       }))
     notes.emplace_back("does not say how many updates there were: the schedule "
                        "begins with the first");
+  if (lacks([&](const Value &value) {
+        return isOptimizers(value, manifest) &&
+               variableOf(value, manifest) == "noise";
+      }))
+    notes.emplace_back("has no noise of gradients: what --gradient-noise draws "
+                       "begins with the first update");
   for (const AverageKind &average : averageKinds)
     if (lacks([&](const Value &value) {
           return isAverage(value, manifest) &&
@@ -73,6 +79,75 @@ void noteFresh(const TensorFiles &files, const Manifest &manifest,
         }))
       notes.push_back("lacks averages '" + std::string(average.name) +
                       "', which begin anew");
+}
+
+void noteLeft(const TensorFiles &files, const Manifest &manifest,
+              std::vector<std::string> &notes) {
+  std::set<std::string_view> kept;
+  std::set<std::string_view> trained;
+  for (const Value &value : manifest.values) {
+    if (value.role == Role::Param || value.role == Role::State)
+      kept.insert(value.name);
+    if (value.role == Role::Param && value.requiresGrad)
+      trained.insert(value.name);
+  }
+  // A stage without parameters has nothing of a training.
+  if (manifest.optimizer.empty() || !kept.contains(manifest.optimizer + ".lr"))
+    return;
+  std::set<std::string> averages, variables, untrained, numbers;
+  for (const auto &[name, entry] : files.entries()) {
+    if (kept.contains(name))
+      continue;
+    Value value;
+    value.role = Role::State;
+    value.name = name;
+    std::string param(paramOf(value, manifest));
+    if (isAverage(value, manifest)) {
+      averages.insert(name.substr(0, name.find_first_of("_:")));
+      continue;
+    }
+    if (!isOptimizers(value, manifest) || isReport(value, manifest))
+      continue;
+    // Sums that wait for an update are compared by themselves.
+    std::string variable(variableOf(value, manifest));
+    if (variable == "sum" || variable == "summed")
+      continue;
+    if (name.find(':') == name.npos)
+      numbers.insert(isGroups(value, manifest) ? name : variable);
+    else if (!param.empty() && trained.contains(param))
+      variables.insert(name.substr(0, name.find(':')));
+    else if (!param.empty())
+      untrained.insert(param);
+  }
+  auto say = [&](const std::set<std::string> &of, const std::string &before,
+                 const std::string &after) {
+    Names names;
+    for (const std::string &name : of)
+      names.add(name);
+    if (names.count())
+      notes.push_back(names.after(before) + after);
+  };
+  auto number = [&](const char *name, const std::string &text) {
+    if (numbers.erase(name))
+      notes.push_back(text);
+  };
+  const std::string behind = ": they are left behind";
+  say(averages, "has averages ",
+      ", which this artifact does not keep" + behind);
+  number("updates", "has a count of updates for a schedule of the learning "
+                    "rate, which this artifact does not have: it is left "
+                    "behind");
+  number("noise", "has noise of gradients, which this artifact does not add: "
+                  "it is left behind");
+  number("scale", "has a scale of the loss, which this artifact does not have: "
+                  "it is left behind");
+  numbers.erase("good"); // belongs to the scale
+  numbers.erase("step"); // of all parameters
+  say(numbers, "has ", ", which this artifact does not have" + behind);
+  say(variables, "has states ",
+      " of parameters, which this optimizer does not keep" + behind);
+  say(untrained, "has states of the optimizer for ",
+      ", which this artifact does not train" + behind);
 }
 
 std::string compiledNumber(const Value &value) {

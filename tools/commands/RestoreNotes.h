@@ -1,8 +1,9 @@
 //===- RestoreNotes.h - what goes on in another way, said -----------------===//
 //
 // A checkpoint of an artifact that was compiled otherwise may lack what this
-// one has, or hold other numbers than those that it was compiled with. A
-// training goes on all the same, and says so.
+// one has, have what this one does not keep, or hold other numbers than those
+// that this one was compiled with. A training goes on all the same, and says
+// so.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_TOOLS_COMMANDS_RESTORENOTES_H
@@ -21,6 +22,10 @@ std::vector<std::string_view> unfrozen(const io::TensorFiles &files,
 /// Says what of a training the files lack that begins anew for that.
 void noteFresh(const io::TensorFiles &files, const artifact::Manifest &manifest,
                std::vector<std::string> &notes);
+
+/// Says what of a training the files have that the artifact does not keep.
+void noteLeft(const io::TensorFiles &files, const artifact::Manifest &manifest,
+              std::vector<std::string> &notes);
 
 /// Returns the number that a state was compiled with; empty: it is none.
 std::string compiledNumber(const artifact::Value &value);
