@@ -193,4 +193,27 @@ TEST_F(GroupRates, whatAnArtifactDoesNotKeepIsSaid) {
       << ended.err;
 }
 
+// The scale of adapters came from the checkpoint in silence.
+TEST_F(GroupRates, aScaleOfAdaptersThatIsNotTheArtifactsIsSaid) {
+  const Words sgd = {"--optimizer=sgd:lr=0.1"};
+  EXPECT_RAN(made("a.tdm", plus(sgd, {"--lora=v.weight:rank=2,alpha=3"})));
+  EXPECT_RAN(made("b.tdm", plus(sgd, {"--lora=v.weight:rank=2,alpha=30"})));
+  EXPECT_RAN(train("a.tdm", {"--steps=1", "--save=a.st"}));
+  for (const char *how :
+       {"--resume=a.st", "--params=a.st", "--init-from=a.st"}) {
+    SCOPED_TRACE(how);
+    Ended ended = train("a.tdm", {"--steps=1", how});
+    EXPECT_RAN(ended);
+    EXPECT_EQ(count(ended.err, "alpha"), 0) << ended.err;
+    ended = train("b.tdm", {"--steps=1", how});
+    EXPECT_RAN(ended);
+    EXPECT_EQ(count(ended.err, "the scales of adapters (alpha / rank) are "
+                               "those of 'a.st', and not those that the "
+                               "artifact was compiled with: 'v.lora_scale' "
+                               "1.5 and not 15\n"),
+              1)
+        << ended.err;
+  }
+}
+
 } // namespace

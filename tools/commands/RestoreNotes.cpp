@@ -1,6 +1,7 @@
 //===- RestoreNotes.cpp - what goes on in another way, said ---------------===//
 #include "tools/commands/RestoreNotes.h"
 
+#include "runtime/artifact/Adapters.h"
 #include "runtime/io/Elements.h"
 #include "tools/commands/Checkpoint.h"
 #include "tools/commands/Print.h"
@@ -201,6 +202,24 @@ std::vector<std::string> rateNotes(const runtime::Model &model,
         (isOwn ? "; --lr sets another" : ""));
   }
   return notes;
+}
+
+std::vector<std::string> adapterNotes(const runtime::Model &model,
+                                      const std::string &path) {
+  Names scales;
+  for (const Value &value : model.manifest().values) {
+    if (value.role == Role::Output || !artifact::isAdapterName(value.name))
+      continue;
+    if (std::string number = otherNumber(model, value); !number.empty())
+      scales.add(value.name,
+                 " " + number + " and not " + compiledNumber(value));
+  }
+  if (scales.count() == 0)
+    return {};
+  return {"the scales of adapters (alpha / rank) are those of " +
+          io::inQuotes(path) +
+          ", and not those that the artifact was compiled with: " +
+          scales.after("")};
 }
 
 } // namespace tandem::commands

@@ -37,6 +37,10 @@ std::vector<std::string> rateNotes(const runtime::Model &model,
                                    const RateGroups &groups, bool isSet,
                                    const std::string &path);
 
+/// The same of the numbers that adapters are multiplied with.
+std::vector<std::string> adapterNotes(const runtime::Model &model,
+                                      const std::string &path);
+
 } // namespace tandem::commands
 
 #endif

@@ -425,6 +425,12 @@ Status Trainer::start() {
       return std::move(text).status();
     note(*text + "; what is not there begins as in a new training");
   }
+  for (const std::string *path :
+       {&options_.resume, &options_.model.params, &options_.initFrom})
+    for (const Model &model : models())
+      if (!path->empty())
+        for (const std::string &text : adapterNotes(model, *path))
+          note(text);
   for (const Model &model : models())
     if (Status status = checkVariables(
             model, stages_ ? *model.manifest().findProgram("forward") : *step_);
