@@ -356,7 +356,11 @@ Status Dataset::drawBy(NamedArray weights) {
                            io::elementText(view, row));
     sums_.push_back(sum += weight);
   }
-  if (!(sum > 0) || !std::isfinite(sum))
+  if (!std::isfinite(sum))
+    return Status::usage("--weights: expected a sum that f64 holds, up to "
+                         "1.797e+308, but got " +
+                         numberText(sum));
+  if (!(sum > 0))
     return Status::usage("--weights: expected a sum above 0 but got " +
                          numberText(sum));
   weights_ = std::move(weights);

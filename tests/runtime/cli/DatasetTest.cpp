@@ -354,6 +354,14 @@ TEST(Dataset, drawsRowsByWeights) {
         weights({1, NAN, 0, 1}), weights({1, INFINITY, 0, 1})})
     EXPECT_NE(match(p, arrays(rows))->drawBy(wrong).message().find("--weights"),
               std::string::npos);
+  // A sum that overflows was said not to be above 0.
+  NamedArray large{"weights",
+                   arrayOf<double>(DType::F64, {rows}, {1e308, 1e308, 0, 1})};
+  EXPECT_NE(match(p, arrays(rows))
+                ->drawBy(std::move(large))
+                .message()
+                .find("a sum that f64 holds, up to 1.797e+308, but got inf"),
+            std::string::npos);
   ASSERT_TRUE(data->drawBy(weights({0, 3, 1, 0})).ok());
   std::vector<int64_t> counts(rows);
   for (int64_t pass = 0; pass < passes; ++pass) {
