@@ -25,6 +25,7 @@
 #include "runtime/artifact/NearestName.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -105,6 +106,20 @@ static Status checkRanks(const CompileOptions &options) {
   return Status::success();
 }
 
+/// Whether the least rate of a schedule is at most the rate that it is of.
+static bool isBelowRate(const ScheduleSpec &schedule, double rate,
+                        std::string &error) {
+  double least = schedule.option("min");
+  if (least <= rate)
+    return true;
+  error.clear();
+  llvm::raw_string_ostream(error)
+      << llvm::format("expected 'min', the least rate, to be at most 'lr', "
+                      "the rate (%g), but got %g",
+                      rate, least);
+  return false;
+}
+
 /// What is said of the update, all of which is read by its pass.
 static void checkUpdate(const CompileOptions &options,
                         std::vector<std::string> &wrong) {
@@ -139,14 +154,28 @@ static void checkUpdate(const CompileOptions &options,
                                     "update divides by it");
   needs(options.accumulate,
         "--accumulate needs --optimizer, which uses the sums");
-  if (!options.lrSchedule.empty())
-    expect(parseScheduleSpec(options.lrSchedule, error).has_value(),
-           "--lr-schedule");
+  std::optional<ScheduleSpec> schedule;
+  if (!options.lrSchedule.empty()) {
+    schedule = parseScheduleSpec(options.lrSchedule, error);
+    expect(schedule.has_value(), "--lr-schedule");
+  }
   needs(!options.lrSchedule.empty(),
         "--lr-schedule needs --optimizer, whose rate it is");
-  for (const std::string &group : options.groups)
-    if (optimizer)
-      expect(parseGroupSpec(group, *optimizer, error).has_value(), "--group");
+  if (optimizer && schedule)
+    expect(isBelowRate(*schedule, optimizer->values.lookup("lr"), error),
+           "--lr-schedule");
+  for (const std::string &text : options.groups) {
+    if (!optimizer)
+      continue;
+    auto group = parseGroupSpec(text, *optimizer, error);
+    expect(group.has_value(), "--group");
+    // Otherwise it has the rate of all.
+    if (!group || (!group->hasRate && !group->schedule))
+      continue;
+    if (const auto &own = group->schedule ? group->schedule : schedule)
+      expect(isBelowRate(*own, group->spec.values.lookup("lr"), error),
+             "--group");
+  }
   needs(!options.groups.empty(),
         "--group needs --optimizer, whose numbers it says");
   if (!options.ema.empty())

@@ -82,18 +82,27 @@ Value tandem::createClipped(OpBuilder &b, Location loc, const ClipSpec &spec,
   return g.cast(element);
 }
 
+/// The elements of a row: of all dimensions but the first.
+static int64_t elementsOfRow(ArrayRef<int64_t> shape) {
+  int64_t count = shape.empty() ? 0 : 1;
+  for (int64_t size : shape.drop_front(!shape.empty()))
+    count *= size;
+  return count;
+}
+
+// A row of one element is its mean: nothing would be left to learn from.
+bool tandem::hasCenter(ArrayRef<int64_t> shape) {
+  return elementsOfRow(shape) > 1;
+}
+
 Value tandem::createCentralized(OpBuilder &b, Location loc, Value gradient) {
   auto shape = cast<RankedTensorType>(gradient.getType()).getShape();
   auto dims = llvm::to_vector(
       llvm::seq<int64_t>(1, std::max<int64_t>(shape.size(), 1)));
-  int64_t count = 1;
-  for (int64_t size : shape.drop_front(!shape.empty()))
-    count *= size;
-  // A row of one element is its mean: nothing would be left to learn from.
-  if (dims.empty() || count <= 1)
+  if (!hasCenter(shape))
     return gradient;
   Expr g = composite::in(b, loc, gradient, composite::computeType(gradient));
-  Expr mean = g.reduceSum(dims) / static_cast<double>(count);
+  Expr mean = g.reduceSum(dims) / static_cast<double>(elementsOfRow(shape));
   return (g - mean.expandReduced(shape, dims))
       .cast(getElementTypeOrSelf(gradient));
 }

@@ -31,6 +31,9 @@ mlir::Value createClipped(mlir::OpBuilder &builder, mlir::Location loc,
                           const ClipSpec &spec, mlir::Value gradient,
                           mlir::Value norm);
 
+/// Whether rows of this shape have several elements, which have a mean.
+bool hasCenter(llvm::ArrayRef<int64_t> shape);
+
 /// Returns the gradient less its mean over all dimensions but the first, if it
 /// has more than one (Yong et al. 2020, arXiv:2004.01461).
 mlir::Value createCentralized(mlir::OpBuilder &builder, mlir::Location loc,

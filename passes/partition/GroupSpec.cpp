@@ -61,8 +61,10 @@ std::optional<GroupSpec> tandem::parseGroupSpec(StringRef text,
   SmallVector<StringRef> entries;
   if (!numbers.empty())
     numbers.split(entries, ',');
-  for (StringRef entry : entries)
-    group.hasRate |= entry.starts_with("lr=");
+  for (StringRef entry : entries) {
+    group.own.push_back(entry.split('=').first.str());
+    group.hasRate |= group.own.back() == "lr";
+  }
   readOptions(group.spec, entries, problems);
   if (problems.empty())
     return group;

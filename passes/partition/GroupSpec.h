@@ -11,6 +11,7 @@ namespace tandem {
 struct GroupSpec {
   std::string pattern; ///< an expression that matches a whole name
   OptimizerSpec spec;  ///< the optimizer's, with the group's own numbers
+  std::vector<std::string> own; ///< the options that it says
   bool hasRate = false;
   std::optional<ScheduleSpec> schedule; ///< nothing: the optimizer's
 

@@ -385,6 +385,9 @@ void UpdateBuilder::updateParam(size_t i) {
   ParamUpdate made(builder, loc, own, old, gradient, rates[groupOf[i]], step,
                    std::move(before));
   spec.kind->update(made);
+  usedOptions.resize(asked.groups.size() + 1);
+  for (const auto &option : made.usedOptions)
+    usedOptions[groupOf[i]].insert(option.getKey());
   update(param.str(), made.newParam);
   for (const OptimizerState &state : spec.kind->states)
     if (Value value = made.newStates.lookup(state.name)) {
@@ -436,6 +439,8 @@ FailureOr<func::FuncOp> UpdateBuilder::run() {
     updateParam(i);
     average(i);
   }
+  if (failed(checkEffects()))
+    return failure();
   setResults();
   if (failed(decomposeComposites(func)))
     return failure();

@@ -25,6 +25,7 @@
 #include "ir/Signature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tandem {
 
@@ -86,6 +87,8 @@ private:
   /// Says of which group each param is.
   llvm::LogicalResult findGroups();
   llvm::LogicalResult checkNames();
+  /// Behind the updates of all params: what is asked for changes one of them.
+  llvm::LogicalResult checkEffects();
   void addState(std::string name, mlir::RankedTensorType type, double init);
   /// The argument that is the param or state `name`.
   mlir::Value argument(llvm::StringRef name);
@@ -144,6 +147,8 @@ private:
   llvm::SmallVector<Slot> params, gradients, states;
   llvm::SmallVector<size_t> groupOf;    ///< of each param; 0: none, else from 1
   llvm::SmallVector<mlir::Value> rates; ///< of each group, in f32
+  /// Of each group the options that its params' formulas asked for.
+  llvm::SmallVector<llvm::StringSet<>> usedOptions;
   /// Of each gradient that ranks sum up at the end of the backward: the slot of
   /// their parts, one beside the other along a dimension in front.
   llvm::SmallVector<std::optional<Slot>> parts;

@@ -3,9 +3,12 @@
 // Groups of params, rates that follow schedules, and averages.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/partition/ClipGradients.h"
 #include "passes/partition/UpdateBuilder.h"
 
 #include "ir/Expr.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -43,6 +46,35 @@ LogicalResult UpdateBuilder::findGroups() {
     else
       error << "it matches no whole name of a param that is trained; there are "
             << names;
+  }
+  return failure(isWrong);
+}
+
+LogicalResult UpdateBuilder::checkEffects() {
+  // A stage may have params of another kind.
+  if (isStage)
+    return success();
+  bool isWrong = false;
+  if (asked.centralizes && llvm::none_of(gradients, [](const Slot &gradient) {
+        return hasCenter(cast<RankedTensorType>(gradient.type).getShape());
+      })) {
+    isWrong = true;
+    mlir::emitError(forward.getLoc())
+        << "--centralize has no effect: it takes the mean off each row of a "
+           "gradient, but no param that is trained has rows of several "
+           "elements";
+  }
+  for (auto [k, group] : llvm::enumerate(asked.groups)) {
+    bool isRead = llvm::any_of(group.own, [&](const std::string &option) {
+      return option == "lr" || usedOptions[k + 1].contains(option);
+    });
+    if (isRead || group.schedule)
+      continue;
+    isWrong = true;
+    mlir::emitError(forward.getLoc())
+        << "--group: '" << group.pattern << "' has no effect: optimizer '"
+        << spec.kind->name << "' updates what it matches without '"
+        << llvm::join(group.own, "' and '") << "'";
   }
   return failure(isWrong);
 }

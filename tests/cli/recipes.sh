@@ -19,6 +19,32 @@ refused 2 'ema: expected a decay' $adamw --ema=1
 refused 2 "unknown option 'begin'" $adamw --swa=begin=1
 refused 2 'gradient-noise: expected a variance' $adamw --gradient-noise=1,2
 refused 2 'needs' --centralize
+# What does not fit the model is a wrong use, too, and no phase that failed.
+grouped="--group: 'w' has no member"
+refused 2 "$grouped" $adamw --group='w:lr=1'
+grep -q 'phase' <<<"$out" && fail "a phase is said: $out"
+refused 2 "--loss: optimizer 'sgd:lr=1' needs a loss of one element, but 'logits'" \
+  --optimizer=sgd:lr=1 --loss=logits
+# The least rate is one.
+least="expected 'min', the least rate, to be at most 'lr', the rate"
+refused 2 "--lr-schedule: $least \\(0.1\\), but got 5" --optimizer=sgd:lr=.1 \
+  --lr-schedule=linear:total=10,min=5
+refused 2 "--group: $least \\(0.01\\), but got 0.05" --optimizer=sgd:lr=.1 \
+  --lr-schedule=linear:total=10,min=.05 --group='.*b:lr=.01'
+refused 2 "--group: $least \\(0.1\\), but got 0.5" --optimizer=sgd:lr=.1 \
+  --group='.*b:lr_schedule=cosine:total=10,min=.5'
+compile least --optimizer=sgd:lr=.1 --lr-schedule=linear:total=10,min=.1 \
+  --group='.*b:weight_decay=.1'
+# What nothing that is trained would be changed by.
+refused 2 '--centralize has no effect: .* no param that is trained has rows' \
+  $adamw --freeze='[.]w' --centralize
+compile centered $adamw --freeze='[.]b' --centralize
+refused 2 "--group: '.*b' has no effect: optimizer 'muon' .* without 'momentum'" \
+  --optimizer=muon --group='.*b:momentum=.5'
+refused 2 "without 'momentum' and 'nesterov'" --optimizer=muon \
+  --group='.*b:momentum=.5,nesterov=false'
+compile grouped --optimizer=muon --group='.*w:momentum=.5' \
+  --group='.*b:beta1=.5,momentum=.5'
 
 # T08: the rate of each step is in the log and in the lines of progress, and goes
 # on where a training stopped, as does the noise in gradients.

@@ -16,6 +16,8 @@
 
 #include "ir/Expr.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace tandem {
 
 class ParamUpdate {
@@ -27,7 +29,10 @@ public:
               mlir::Value gradient, mlir::Value rate, mlir::Value step,
               llvm::StringMap<mlir::Value> states);
 
-  double option(llvm::StringRef name) const { return spec.values.lookup(name); }
+  double option(llvm::StringRef name) const {
+    usedOptions.insert(name);
+    return spec.values.lookup(name);
+  }
   bool isOn(llvm::StringRef flag) const { return option(flag) != 0; }
 
   Expr param() const { return in(oldParam); }
@@ -73,6 +78,8 @@ public:
   /// What came of it.
   mlir::Value newParam;
   llvm::StringMap<mlir::Value> newStates;
+  /// The options that the formula asked for.
+  mutable llvm::StringSet<> usedOptions;
 
 private:
   Expr in(mlir::Value value) const;

@@ -187,12 +187,12 @@ int64_t elementsOf(ArrayRef<int64_t> shape) {
   return count;
 }
 
-bool isQuantized(ArrayRef<int64_t> param, const Options &options) {
-  return static_cast<double>(elementsOf(param)) >= options.lookup("min_size");
+bool isQuantized(ArrayRef<int64_t> param, double leastElements) {
+  return static_cast<double>(elementsOf(param)) >= leastElements;
 }
 
 std::optional<Shape> blocks(ArrayRef<int64_t> param, const Options &options) {
-  if (!isQuantized(param, options))
+  if (!isQuantized(param, options.lookup("min_size")))
     return std::nullopt;
   auto size = static_cast<int64_t>(options.lookup("block"));
   return Shape{(elementsOf(param) + size - 1) / size, size};
@@ -202,14 +202,15 @@ std::optional<Shape> scales(ArrayRef<int64_t> param, const Options &options) {
   return shape ? std::optional(Shape{shape->front()}) : std::nullopt;
 }
 std::optional<Shape> whole(ArrayRef<int64_t> param, const Options &options) {
-  return isQuantized(param, options) ? std::nullopt
-                                     : std::optional(Shape(param));
+  return isQuantized(param, options.lookup("min_size"))
+             ? std::nullopt
+             : std::optional(Shape(param));
 }
 
 } // namespace
 
 static void adamw8bit(ParamUpdate &u) {
-  bool inBlocks = isQuantized(u.shape(), u.spec.values);
+  bool inBlocks = isQuantized(u.shape(), u.option("min_size"));
   double beta2 = u.option("beta2");
   Blocks ofM(u, "m8", /*isSigned=*/true), ofV(u, "v8", /*isSigned=*/false);
   auto old = [&](StringRef name, const Blocks &state) {

@@ -140,7 +140,7 @@ static bool isMatrix(ArrayRef<int64_t> shape, const Options &options) {
 
 static void muon(ParamUpdate &u) {
   Expr g = u.gradient();
-  if (isMatrix(u.shape(), u.spec.values)) {
+  if (u.rank() == 2 && u.isOn("matrices")) {
     double momentum = u.option("momentum");
     Expr mean = lerp(u.state("momentum"), g, 1 - momentum);
     u.put("momentum", mean);
