@@ -86,6 +86,16 @@ class StepTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.UsageError, "did you mean 'fc.w'"):
             step["fc.v"] = step["fc.w"]
         step["fc.w"] = step["fc.w"] + 1
+        with self.assertRaisesRegex(tandem.UsageError, r"step\['adamw.lr'\]"):
+            step.lr = 0.0
+        with self.assertRaisesRegex(tandem.UsageError, "no 'bogus'"):
+            step.bogus = 1
+
+        class Counts(tandem.Step):
+            count = 0
+
+        counts = Counts(self.artifact)
+        counts.count += 1  # of its own
 
     def test_what_is_no_array_is_said_by_name(self):
         step = tandem.Step(self.artifact)
@@ -95,6 +105,11 @@ class StepTest(unittest.TestCase):
         with self.assertRaisesRegex(tandem.UsageError, "1e.300.* beyond f32"):
             step(rows, self.labels)
         step([[float("inf")] + [0.0] * 7] * 4, self.labels)  # as it is given
+        for wrong in {"seed": "a"}, {"threads": "a"}, {"memory_limit": 0.5}:
+            with self.assertRaisesRegex(
+                tandem.UsageError, f"expected an integer for '{[*wrong][0]}'"
+            ):
+                tandem.Step(self.artifact, **wrong)
         with self.assertRaisesRegex(tandem.UsageError, "seed from 0 to 2.64"):
             tandem.Step(self.artifact, seed=-1)
         with self.assertRaisesRegex(tandem.UsageError, "2.63 - 1 bytes but got"):

@@ -32,6 +32,33 @@ _ROLES = {
 }
 
 
+# What tells whether torch.func, or is_grads_batched, put several tensors into
+# one.
+_BATCHED = [
+    getattr(torch._C._functorch, name)
+    for name in ("is_batchedtensor", "is_legacy_batchedtensor")
+    if hasattr(torch._C._functorch, name)
+]
+
+
+def _is_batched(tensor: torch.Tensor) -> bool:
+    return any(asks(tensor) for asks in _BATCHED)
+
+
+def in_forward_mode() -> bool:
+    """Whether derivatives in forward mode are computed, which the programs do
+    not give."""
+    return getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
+
+
+def _refuse_forward_mode() -> None:
+    if in_forward_mode():
+        raise UnsupportedError(
+            "a compiled module has no derivatives in forward mode "
+            "(torch.autograd.forward_ad)"
+        )
+
+
 def _version(tensor: torch.Tensor) -> int:
     """How often a tensor was written; those of inference mode do not say."""
     return 0 if tensor.is_inference() else tensor._version
@@ -331,6 +358,7 @@ class Core:
 
     def evaluate(self, inputs: Mapping[str, torch.Tensor]) -> List[torch.Tensor]:
         """The outputs as after `eval()`."""
+        _refuse_forward_mode()
         self.rebind()
         self._order()
         self._draw("evaluate")
@@ -345,6 +373,7 @@ class Core:
 
     def train(self, inputs: Mapping[str, torch.Tensor]) -> List[torch.Tensor]:
         """The outputs of `forward`, in PyTorch's graph."""
+        _refuse_forward_mode()
         self.rebind()
         if not torch.is_grad_enabled():
             return list(self.forward(inputs, None))
@@ -456,6 +485,12 @@ class _Run(torch.autograd.Function):
         core.check_kept(ctx.kept)
         for watched in getattr(ctx, "watched", ()):
             watched.check()
+        if any(c is not None and _is_batched(c) for c in cotangents):
+            raise UnsupportedError(
+                "the compiled backward takes one gradient of each output, and "
+                "not several at once (is_grads_batched, vectorize=True): call "
+                "it once for each"
+            )
         core._order()
         given = {
             name: exchange.of_torch(value)

@@ -109,7 +109,13 @@ def source_of_program(
     # source.
     folder = tempfile.mkdtemp(prefix="tandem-")
     path = Path(folder) / f"{name}.pt2"
-    torch.export.save(program, path)
+    try:
+        torch.export.save(program, path)
+    except Exception as error:  # as of a namedtuple that is not registered
+        shutil.rmtree(folder, True)
+        raise UnsupportedError(
+            f"torch.export cannot save what it exported of {name}: {error}"
+        ) from error
 
     def write(_: Path) -> Path:
         return path

@@ -4,6 +4,7 @@ tensors. `Step` and `tandem.torch` are made of it."""
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import weakref
 from ctypes import byref, c_void_p
@@ -57,8 +58,18 @@ class Program:
                     )
 
 
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UsageError(
+            f"expected an integer for '{name}' but got {value!r}"
+        ) from None
+
+
 def seed_in_range(seed: int) -> int:
     """A seed of the C API, which has 64 bits."""
+    seed = _integer("seed", seed)
     if not 0 <= seed < 2**64:
         raise UsageError(f"expected a seed from 0 to 2^64 - 1 but got {seed}")
     return seed
@@ -66,6 +77,7 @@ def seed_in_range(seed: int) -> int:
 
 def limit_in_range(limit: int) -> int:
     """A limit of memory of the C API, which has 63 bits; 0 is none."""
+    limit = _integer("memory_limit", limit)
     if not 0 <= limit < 2**63:
         raise UsageError(
             f"expected a memory limit from 0 to 2^63 - 1 bytes but got {limit}"
@@ -106,6 +118,15 @@ class Model:
         memory_limit: int = 0,
     ) -> None:
         self.artifact = artifact
+        if device is not None and not isinstance(device, str):
+            raise UsageError(
+                f"expected a name for 'device', as 'cuda:1', but got {device!r}"
+            )
+        threads = _integer("threads", threads)
+        if not 0 <= threads < 2**31:
+            raise UsageError(
+                f"expected threads from 0 to 2^31 - 1 but got {threads}"
+            )
         options = Options(
             ctypes.sizeof(Options),
             threads,

@@ -10,10 +10,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 import torch
 
-from ._artifact import Value
-from ._autograd import Core, seed_of
-from ._errors import UnsupportedError, UsageError, level_of_caller
-from ._model import Model
+from ._artifact import Artifact, Value
+from ._autograd import Core, in_forward_mode, seed_of
+from ._errors import CompileError, UnsupportedError, UsageError, level_of_caller
+from ._exported import OVERLAPS, inner_outputs, program_with_copies, unused_values
+from ._model import Model, seed_in_range
 from ._program import Progress
 from ._unchanged import Unchanged, same, shown
 from ._zeros import zero_gradients
@@ -96,7 +97,6 @@ class _Forward:
                     else (None, spec.arg.value)
                 )
         made = [name for name, _ in self._results]
-        core.inner = _inner(program, made)
         tensors = {**dict(zip(names, leaves)), **core.tensors}
         core.zeros = {
             name: sources
@@ -183,6 +183,8 @@ class _Forward:
             return "hooks were there when it was compiled: optimize it again"
         if _transforms() is not None:
             return "it is called in a transform of torch.func"
+        if in_forward_mode():
+            return "it is called in forward mode (torch.autograd.forward_ad)"
         reason = self._unchanged.why_not() or self.core.unfit()
         if reason is not None:
             return reason
@@ -401,11 +403,8 @@ def optimize(
         raise UsageError(
             f"expected fallback='warn' or 'refuse' but got '{fallback}'"
         )
-    if "optimizer" in options or "loss" in options:
-        raise UsageError(
-            "the loss and the optimizer are PyTorch's here: "
-            "tandem.compile(module, args, optimizer=...) compiles them in"
-        )
+    _check_options(options)
+    seed = None if seed is None else seed_in_range(seed)
     from ._compile import compile_source
     from ._export_torch import (
         LostGradient, export, number_outputs, source_of_program,
@@ -440,10 +439,20 @@ def optimize(
         )
     if device is not None:
         options.setdefault("target", "cuda")
-    source = source_of_program(program, type(module).__name__, {})
-    artifact = compile_source(
-        source, dict(options), progress=progress, cache=cache
-    )
+    inner = inner_outputs(program)
+
+    def compiled(program: Any) -> Artifact:
+        source = source_of_program(program, type(module).__name__, {})
+        return compile_source(
+            source, dict(options), progress=progress, cache=cache
+        )
+
+    try:
+        artifact = compiled(program)
+    except CompileError as error:
+        if OVERLAPS not in error.text:
+            raise
+        artifact = compiled(program_with_copies(program))
     if "backward" not in artifact.programs:
         raise UsageError(
             f"no result of {type(module).__name__} has a gradient: none of its "
@@ -458,9 +467,18 @@ def optimize(
         seed=seed_of(seed),
     )
     core = Core(model, seed)
+    core.inner = inner
     names = [n for n in model.values if not artifact.is_training_state(n)]
     tensors = module.state_dict(keep_vars=True)
-    unused = _unused(program)
+    added = [n for n in names if n not in tensors]
+    if added:
+        raise UnsupportedError(
+            "the module has no "
+            + ", ".join(f"'{n}'" for n in added)
+            + ", which options (lora) added: tandem.compile(module, args, ...) "
+            "and tandem.Step train what a module does not have"
+        )
+    unused = unused_values(program)
     many = collections.Counter(id(tensors[n]) for n in names)
     for name in names:
         if many[id(tensors[name])] > 1 and name in unused:
@@ -473,6 +491,33 @@ def optimize(
         0.1 if options.get("amp") else 1e-3,
     )
     return module
+
+
+# What is PyTorch's in a module that is optimized, and what to do instead.
+_NOT_HERE = {
+    "optimizer": "the loss and the optimizer are PyTorch's here: "
+    "tandem.compile(module, args, optimizer=...) compiles them in",
+    "inference": "a module is compiled with its gradients here: "
+    "tandem.compile(module, args, inference=True) and tandem.Step are for "
+    "inference alone",
+    "output": "the programs are put into the module here: "
+    "tandem.compile(module, args, output=...) writes a file",
+    "device": "a module is compiled for the device that it is on here: "
+    "module.to(device) before",
+}
+_NOT_HERE["loss"] = _NOT_HERE["optimizer"]
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that would have no effect, or another one."""
+    for name, why in _NOT_HERE.items():
+        if options.get(name) not in (None, False):
+            raise UsageError(f"'{name}' is no option of optimize: {why}")
+    if str(options.get("order") or 1) != "1":
+        raise UnsupportedError(
+            f"order={options['order']}: the gradients of an optimized module "
+            "cannot be differentiated in PyTorch's autograd"
+        )
 
 
 def _apart(example: Any) -> Any:
@@ -502,45 +547,6 @@ def _without_hooks(module: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         module.__dict__.update(kept)
-
-
-def _inner(program: Any, names: Sequence[Optional[str]]) -> Set[str]:
-    """Of the outputs those from which another one follows, or that are another
-    one, too."""
-    nodes = {node.name: node for node in program.graph.nodes}
-    kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
-    made = [
-        nodes.get(getattr(spec.arg, "name", ""))
-        for spec in program.graph_signature.output_specs
-        if spec.kind == kind
-    ]
-    inner: Set[str] = set()
-    for number, node in enumerate(made):
-        others = [n for i, n in enumerate(made) if i != number and n is not None]
-        if node is None or names[number] is None or node.op != "call_function":
-            continue
-        seen = {node}
-        rest = [node]
-        while rest:
-            for user in rest.pop().users:
-                # No gradient goes further up than that.
-                if user not in seen and "detach" not in str(user.target):
-                    seen.add(user)
-                    rest.append(user)
-        if node in others or any(other in seen for other in others):
-            inner.add(str(names[number]))
-    return inner
-
-
-def _unused(program: Any) -> Set[str]:
-    """Parameters and buffers that nothing reads: of a tensor with two names,
-    torch.export has one in the graph."""
-    users = {node.name: len(node.users) for node in program.graph.nodes}
-    return {
-        spec.target
-        for spec in program.graph_signature.input_specs
-        if spec.target is not None and not users.get(spec.arg.name, 1)
-    }
 
 
 def restore(module: torch.nn.Module) -> torch.nn.Module:

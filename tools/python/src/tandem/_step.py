@@ -22,6 +22,8 @@ __all__ = ["Step"]
 
 Path = Union[str, "os.PathLike[str]"]
 
+_ATTRIBUTES = ("artifact", "copied", "_model", "_taker")
+
 
 class Step:
     """A model that trains: one call is one step.
@@ -89,6 +91,17 @@ class Step:
             self._set_all(params, strict=params is not artifact.initial)
         elif params is not None:
             self._begin_from(params)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What a class that is derived from it has is its own.
+        if type(self) is Step and name not in _ATTRIBUTES:
+            rates = [n for n in self._names(True) if n.endswith(".lr")]
+            raise UsageError(
+                f"a Step has no '{name}' that can be set: step['NAME'] = array "
+                "overwrites a parameter or a state, of the model or of training"
+                + (f" (the rate is step['{rates[0]}'])" if rates else "")
+            )
+        super().__setattr__(name, value)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnsupportedError(

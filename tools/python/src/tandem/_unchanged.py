@@ -16,8 +16,12 @@ import torch
 
 __all__ = ["Unchanged", "same", "shown"]
 
-# Modes are compared by who calls; the others say how a module is called.
-_IGNORED = {"training", "_compiled_call_impl", "_is_accelerate_prepared"}
+# Modes and hooks are compared by who calls; the others say how a module is
+# called.
+_IGNORED = {
+    "training", "_compiled_call_impl", "_is_accelerate_prepared",
+    "_is_full_backward_hook",
+}
 _PLAIN = (bool, int, float, complex, str, bytes, tuple, frozenset, torch.dtype)
 _GONE = object()
 
