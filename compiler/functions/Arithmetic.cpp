@@ -14,8 +14,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::functions;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// `formula` of two operands that are numbers; floats in the compute type.
 template <typename Formula>
 static CallResults ofTwo(Call &call, Formula formula) {

@@ -10,10 +10,14 @@
 
 #include "compiler/functions/Function.h"
 
+#include <limits>
+
 namespace tandem::functions {
 
 using Sizes = llvm::ArrayRef<int64_t>;
 using List = llvm::SmallVector<int64_t>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Lists of sizes and dimensions.
 

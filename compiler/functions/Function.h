@@ -80,6 +80,8 @@ void addLogicFunctions(FunctionTable &table);
 void addMathFunctions(FunctionTable &table);
 void addErrorFunctions(FunctionTable &table);
 void addReductionFunctions(FunctionTable &table);
+/// Products and sums up to each element, of the same family.
+void addRunningFunctions(FunctionTable &table);
 void addShapeFunctions(FunctionTable &table);
 void addPadFunctions(FunctionTable &table);
 void addPatchFunctions(FunctionTable &table);

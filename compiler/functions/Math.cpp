@@ -16,7 +16,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::functions;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kLog2 = 0.69314718055994530942;
 static constexpr double kLog10 = 2.30258509299404568402;
 

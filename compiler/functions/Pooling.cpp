@@ -21,8 +21,6 @@ using namespace tandem::formula;
 using tandem::functions::kMaxTable;
 using tandem::functions::lookUp;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 //===----------------------------------------------------------------------===//
 // What all have in common
 //===----------------------------------------------------------------------===//

@@ -14,8 +14,6 @@ using namespace mlir;
 using namespace tandem;
 using namespace tandem::functions;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// The attribute `dim`, rising; a single number is a list of one.
 static List reducedDims(Call &call, int64_t rank) {
   if (call.hasAttribute("dim") && call.isInteger("dim"))
@@ -302,126 +300,6 @@ static CallResults extreme(Call &call, bool smallest) {
 static CallResults largest(Call &call) { return extreme(call, false); }
 static CallResults smallest(Call &call) { return extreme(call, true); }
 
-//===----------------------------------------------------------------------===//
-// Running products
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// What is combined along a dimension, element by element.
-struct Running {
-  using Reduce = Expr (*)(Call &, const Expr &); ///< over the last dimension
-  using Combine = Expr (*)(Call &, const Expr &, const Expr &);
-  Call &call;
-  double neutral;
-  Reduce reduce;
-  Combine combine;
-
-  Expr upTo(const Expr &x, int64_t distance) const;
-  Expr along(const Expr &x, int64_t dim) const;
-};
-} // namespace
-
-/// For each element i of the last dimension all j combined up to i - distance;
-/// where there is none, the first: nothing at all may have no finite value.
-Expr Running::upTo(const Expr &x, int64_t distance) const {
-  int64_t rank = x.rank(), size = x.dim(rank - 1);
-  List shape = joined({x.shape(), size}), dims = functions::upTo(rank - 1);
-  dims.push_back(rank);
-  Expr all = functions::along(call, x, shape, dims);
-  Type i64 = call.builder.getI64Type();
-  Expr j = indices(call, i64, shape, rank);
-  Expr i = indices(call, i64, shape, rank - 1);
-  if (!all || !i || !j)
-    return {};
-  if (distance)
-    i = maximum(i - double(distance), i.like(0));
-  Expr counts = compare(ComparePredicate::le, j, i);
-  return reduce(call, select(counts, all, all.like(neutral)));
-}
-
-/// In blocks of about sqrt(size) elements: within each, then over the blocks.
-/// That is size^1.5 combinations, none of which depends on many others, and
-/// its gradient is exact where elements are 0.
-Expr Running::along(const Expr &x, int64_t dim) const {
-  int64_t size = x.dim(dim), last = x.rank() - 1;
-  if (productOf(x.shape()) == 0)
-    return x;
-  auto block = static_cast<int64_t>(std::ceil(std::sqrt(double(size))));
-  int64_t blocks = (size + block - 1) / block;
-  Expr y = moved(call, x, dim, last);
-  y = paddedAlong(call, y, last, 0, blocks * block - size, neutral);
-  if (!y)
-    return y;
-  Sizes outer = y.shape().drop_back();
-  List shape = joined({outer, {blocks, block}});
-  Expr inside = upTo(reshaped(call, y, shape), 0);
-  if (!inside)
-    return inside;
-  Expr whole = reshaped(call, sliced(call, inside, last + 1, block - 1, 1),
-                        joined({outer, blocks}));
-  Expr earlier = upTo(whole, 1);
-  earlier = functions::along(call, earlier, shape, functions::upTo(last + 1));
-  Type i64 = call.builder.getI64Type();
-  Expr number = indices(call, i64, shape, last);
-  Expr place = indices(call, i64, shape, last + 1);
-  if (!earlier || !number || !place)
-    return {};
-  // What fills the last block up is cut off: its cotangents are 0, which times
-  // an infinite product are not.
-  if (blocks * block > size)
-    earlier =
-        select(functions::isLess(number * double(block) + place, double(size)),
-               earlier, earlier.like(neutral));
-  // Nothing is before the first block, so that what is in it is no operand.
-  Expr isFirst = isEqual(number, 0.0);
-  Expr both =
-      combine(call, earlier, select(isFirst, inside.like(neutral), inside));
-  if (!both)
-    return both;
-  both = select(isFirst, inside, both);
-  Expr all = reshaped(call, both, joined({outer, blocks * block}));
-  return moved(call, sliced(call, all, last, 0, size), last, dim);
-}
-
-static CallResults cumprod(Call &call) {
-  Expr x = call[0];
-  if (x.rank() == 0)
-    return results({x});
-  int64_t dim = call.dim("dim", 0, x.rank());
-  if (isBool(x))
-    return call.fail("expected operand #0 to have numbers, but got bools");
-  if (call.failed())
-    return failure();
-  Running running{call, 1,
-                  [](Call &call, const Expr &x) {
-                    return reduced(call, "reduce_prod", x, x.rank() - 1);
-                  },
-                  [](Call &, const Expr &a, const Expr &b) { return a * b; }};
-  Expr y = running.along(isFloat(x) ? wide(x) : x, dim);
-  if (!y)
-    return failure();
-  return results({y.cast(elementOf(x))});
-}
-
-static CallResults logCumSumExp(Call &call) {
-  Expr x = call[0];
-  if (x.rank() == 0 && isFloat(x))
-    return results({x});
-  int64_t dim = call.dim("dim", 0, x.rank());
-  if (failed(call.expectFloat(0)) || call.failed())
-    return failure();
-  Running running{call, -kInfinity,
-                  [](Call &call, const Expr &x) {
-                    return call.call("logsumexp", x.value,
-                                     {call.integerAttr("dim", x.rank() - 1)});
-                  },
-                  [](Call &call, const Expr &a, const Expr &b) {
-                    return call.call("logaddexp", {a.value, b.value});
-                  }};
-  return widened(call,
-                 [&](const Expr &wide) { return running.along(wide, dim); });
-}
-
 void tandem::addReductionFunctions(FunctionTable &table) {
   table.family("Reductions");
   table.add("sum(x; dim=[], keepdim=false)", "the sum", sum);
@@ -471,7 +349,5 @@ void tandem::addReductionFunctions(FunctionTable &table) {
   table.add("sum_square(x; dim=[], keepdim=false)", "the sum of squares",
             sumSquare);
   table.add("sum_abs(x; dim=[], keepdim=false)", "the sum of |x|", sumAbsolute);
-  table.add("cumprod(x; dim=0)", "products of all up to each element", cumprod);
-  table.add("logcumsumexp(x; dim=0)",
-            "log of the sums of exp of all up to each element", logCumSumExp);
+  addRunningFunctions(table);
 }

@@ -14,13 +14,6 @@
 using namespace mlir;
 using namespace tandem;
 
-/// More ops than this in one kernel do not pay, and take long to compile.
-static constexpr size_t kLargestUnit = 320;
-
-/// Each sine and cosine has a branch on a CPU, for angles far from 0. LLVM
-/// takes a time that grows with the square of their number to assign registers.
-static constexpr int64_t kMostAngles = 16;
-
 static OpClass classOf(Operation *op) {
   if (auto cost = dyn_cast<CostOpInterface>(op))
     return cost.getOpClass();
@@ -506,12 +499,8 @@ StringRef Units::mergeOrSay(unsigned into, unsigned from, bool beside) {
            "but one of";
   if (isFlow(anchors[into]) || isFlow(anchors[from]))
     return "one of them is a branch or a loop, which is a kernel of its own";
-  if (members[into].size() + members[from].size() > kLargestUnit)
-    return "the kernel would have more than 320 ops";
-  int64_t angles = llvm::count_if(members[into], llvm::IsaPred<SinOp, CosOp>) +
-                   llvm::count_if(members[from], llvm::IsaPred<SinOp, CosOp>);
-  if (angles > kMostAngles && !isForCuda(members[from].front()))
-    return "the kernel would have more than 16 sines and cosines";
+  if (StringRef against = tooLarge(into, from); !against.empty())
+    return against;
   if (conditionOf(into) != conditionOf(from))
     return "one of them runs under another condition on cotangents";
   if (stream(into) != stream(from))

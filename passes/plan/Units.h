@@ -85,6 +85,8 @@ private:
   void decideBytes(mlir::Block &body);
   bool isReadAsBytes(mlir::Operation *cast) const;
   bool turnsBytes(unsigned unit) const;
+  /// Why both would be too much for one kernel; empty if they are not.
+  llvm::StringRef tooLarge(unsigned into, unsigned from) const;
   bool mustExist(mlir::Value value) const;
   bool isReadInPlace(mlir::Operation *op) const;
   bool crossesStreams(mlir::Operation *op) const;

@@ -118,6 +118,51 @@ for line in 'last = inf' 'bent = 1'; do
   grep -qx "$line" <<<"$out" || fail "expected '$line' in: $out"
 done
 
+# What is in range up to each element: a block's products were too large, and
+# 0 times them, or times what was too small, no number.
+list() { # COUNT VALUE: separated by commas
+  local i text=$2
+  for ((i = 1; i < $1; i++)); do text+=", $2"; done
+  printf '%s' "$text"
+}
+cat >products.json <<END
+{"format": "tandem-graph", "version": 1, "name": "products",
+ "nodes": [
+   {"op": "constant", "type": "f32", "shape": [64],
+    "value": [0, $(list 63 1e5)], "outputs": ["a"]},
+   {"op": "cumprod", "inputs": ["a"], "outputs": ["pa"]},
+   {"op": "amax", "inputs": ["pa"], "outputs": ["zero"]},
+   {"op": "constant", "type": "f64", "shape": [64],
+    "value": [0, $(list 63 1e60)], "outputs": ["b"]},
+   {"op": "cumprod", "inputs": ["b"], "outputs": ["pb"]},
+   {"op": "amax", "inputs": ["pb"], "outputs": ["zero64"]},
+   {"op": "constant", "type": "f32", "shape": [24],
+    "value": [1e-30, $(list 11 '1e30, 1e-30'), 1e30], "outputs": ["c"]},
+   {"op": "cumprod", "inputs": ["c"], "outputs": ["pc"]},
+   {"op": "select_index", "inputs": ["pc"], "outputs": ["one"],
+    "attributes": {"index": 23}},
+   {"op": "constant", "type": "f64", "shape": [24],
+    "value": [1e-300, $(list 11 '1e300, 1e-300'), 1e300], "outputs": ["d"]},
+   {"op": "cumprod", "inputs": ["d"], "outputs": ["pd"]},
+   {"op": "select_index", "inputs": ["pd"], "outputs": ["one64"],
+    "attributes": {"index": 23}},
+   {"op": "grad", "inputs": ["one64", "d"], "outputs": ["gd"]},
+   {"op": "select_index", "inputs": ["gd"], "outputs": ["slope"],
+    "attributes": {"index": 0}}],
+ "outputs": [{"name": "zero", "value": "zero", "no_grad": true},
+   {"name": "zero64", "value": "zero64", "no_grad": true},
+   {"name": "one", "value": "one", "no_grad": true},
+   {"name": "one64", "value": "one64", "no_grad": true},
+   {"name": "slope", "value": "slope", "no_grad": true}]}
+END
+expect 0 '' "$bin/tandem" compile products.json -o products.tdm
+expect 0 '^zero = 0$' "$bin/tandem" run products.tdm
+for line in 'zero64 = 0' 'one = (1|0\.99999[0-9]*|1\.00000[0-9]*)' \
+  'one64 = (1|0\.99999999[0-9]*|1\.00000000[0-9]*)' \
+  'slope = (1|9\.99999[0-9]*|1\.00000[0-9]*)e\+?(300|299)'; do
+  grep -qxE "$line" <<<"$out" || fail "expected '$line' in: $out"
+done
+
 # Several models: each is checked, whatever is wrong with another one.
 printf '{' >broken.json
 expect 4 'error: 2 of 3 models have errors; twice-f32.json: 1 of 1 gradients differ' \
