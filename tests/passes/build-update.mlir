@@ -152,12 +152,24 @@ module @noise attributes {tandem.optimizer = "sgd", tandem.clip = "value:0.5", t
 
 // -----
 
-// Rows of one element are their means, and keep them.
+// Rows of one element are their means, and keep them, beside others that have
+// more.
 // CHECK-LABEL: module @column
 // CHECK: func.func @update
+// CHECK: tandem.reduce_sum {{.*}} : tensor<2x4xf32>
 // CHECK-NOT: tandem.reduce_sum
 // CHECK: return
 module @column attributes {tandem.optimizer = "sgd", tandem.centralize} {
+  func.func @forward(%w: tensor<4x1xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}, %v: tensor<2x4xf32> {tandem.role = #tandem.role<param "v" {requires_grad}>}) { return }
+  func.func @backward(%dy: tensor<4x1xf32> {tandem.role = #tandem.role<cotangent of "y">}, %dz: tensor<2x4xf32> {tandem.role = #tandem.role<cotangent of "z">}) -> (tensor<4x1xf32> {tandem.role = #tandem.role<grad of "w">}, tensor<2x4xf32> {tandem.role = #tandem.role<grad of "v">}) {
+    return %dy, %dz : tensor<4x1xf32>, tensor<2x4xf32>
+  }
+}
+
+// -----
+
+// expected-error@+2 {{--centralize has no effect}}
+module @columns_alone attributes {tandem.optimizer = "sgd", tandem.centralize} {
   func.func @forward(%w: tensor<4x1xf32> {tandem.role = #tandem.role<param "w" {requires_grad}>}) { return }
   func.func @backward(%dy: tensor<4x1xf32> {tandem.role = #tandem.role<cotangent of "y">}) -> (tensor<4x1xf32> {tandem.role = #tandem.role<grad of "w">}) {
     return %dy : tensor<4x1xf32>
