@@ -104,19 +104,18 @@ Expr Running::along(const Expr &x, int64_t dim) const {
   return moved(call, sliced(call, all, last, 0, size), last, dim);
 }
 
+static Expr multiplied(Call &call, const Expr &x) {
+  return reduced(call, "reduce_prod", x, x.rank() - 1);
+}
+
 /// Of `size` elements in blocks.
 static Expr productUpTo(Call &call, const Expr &x, int64_t size) {
-  Running running{call, 1,
-                  [](Call &call, const Expr &x) {
-                    return reduced(call, "reduce_prod", x, x.rank() - 1);
-                  },
-                  nullptr, size};
-  return running.upTo(x, 0);
+  return Running{call, 1, multiplied, nullptr, size}.upTo(x, 0);
 }
 
 namespace {
-/// Numbers as `part` * 2^exponent. The exponents are whole numbers in the type
-/// of the parts.
+/// Numbers of f64 as `part` * 2^exponent. The exponents are whole numbers in
+/// f64.
 struct Scaled {
   Expr part, exponent;
 
@@ -135,12 +134,7 @@ struct Scaled {
 
 /// The powers of 2 of which a number's exponent is a sum, the largest first.
 /// Three times the largest is more than any exponent.
-static List powersOf(const Expr &x) {
-  List powers;
-  for (int64_t power = elementOf(x).isF64() ? 512 : 64; power > 0; power /= 2)
-    powers.push_back(power);
-  return powers;
-}
+static constexpr int64_t kPowers[] = {512, 256, 128, 64, 32, 16, 8, 4, 2, 1};
 
 /// What any number is multiplied with so that less than 1 becomes more.
 static constexpr int kLifts = 3;
@@ -159,10 +153,9 @@ Scaled Scaled::of(Call &call, const Expr &x) {
     result.exponent =
         select(holds, result.exponent + double(power), result.exponent);
   };
-  List powers = powersOf(x);
   for (int i = 0; i < kLifts; ++i)
-    scaleWhere(functions::isLess(size, 1.0), -powers.front());
-  for (int64_t power : powers) {
+    scaleWhere(functions::isLess(size, 1.0), -kPowers[0]);
+  for (int64_t power : kPowers) {
     double bound = std::ldexp(1.0, static_cast<int>(power));
     scaleWhere(compare(ComparePredicate::ge, size, size.like(bound)), power);
   }
@@ -177,8 +170,8 @@ Scaled Scaled::normal(Call &call) const {
 
 Expr Scaled::value(Call &call) const {
   Scaled from = normal(call);
-  List powers = powersOf(part);
-  powers.insert(powers.begin(), kLifts - 1, powers.front());
+  List powers(Sizes{kPowers});
+  powers.insert(powers.begin(), kLifts - 1, kPowers[0]);
   Expr y = from.part;
   // Small powers first: a number is subnormal, and rounded, once.
   for (double sign : {1.0, -1.0}) {
@@ -350,10 +343,7 @@ static CallResults cumprod(Call &call) {
     return widened(call, [&](const Expr &wide) {
       return productOfFloats(call, wide, dim);
     });
-  Running running{call, 1,
-                  [](Call &call, const Expr &x) {
-                    return reduced(call, "reduce_prod", x, x.rank() - 1);
-                  },
+  Running running{call, 1, multiplied,
                   [](Call &, const Expr &a, const Expr &b) { return a * b; }};
   Expr y = running.along(x, dim);
   if (!y)
@@ -382,8 +372,8 @@ static CallResults logCumSumExp(Call &call) {
 
 void tandem::addRunningFunctions(FunctionTable &table) {
   table.add("cumprod(x; dim=0)",
-            "products of all up to each element; of floats too large or small "
-            "ones on the way leave no trace",
+            "products of all up to each element; floats neither overflow nor "
+            "vanish on the way",
             cumprod);
   table.add("logcumsumexp(x; dim=0)",
             "log of the sums of exp of all up to each element", logCumSumExp);

@@ -15,8 +15,8 @@ static constexpr size_t kLargestUnit = 320;
 static constexpr int64_t kMostAngles = 16;
 
 /// The most values that a kernel computes anew for each element of tensors that
-/// are several times as large: what was the work of a product's exponents was
-/// repeated for each pair of its elements.
+/// are several times as large. (Without a limit the gradient of cumprod found
+/// the exponent of each number once for each product that the number is in.)
 static constexpr int64_t kMostRepeated = 48, kSeveral = 4;
 /// Units of fewer do not repeat so much.
 static constexpr size_t kFewMembers = 8;
