@@ -529,6 +529,27 @@ class CompileTest(unittest.TestCase):
             nets[1].norm.running_mean, nets[0].norm.running_mean
         )
 
+    def test_operators_that_are_known_are_not_decomposed(self):
+        class Losses(torch.nn.Module):
+            def forward(self, x):
+                f = torch.nn.functional
+                # This one is decomposed. Gradients of the others are no numbers
+                # at 200, and at infinity, of what PyTorch decomposes them into.
+                hinge = f.hinge_embedding_loss(x, -torch.ones_like(x))
+                huber = f.huber_loss(x, torch.zeros_like(x), reduction="sum")
+                return f.softplus(x).sum(), f.celu(x).sum(), huber, hinge
+
+        x = torch.tensor([0.5, -2.0, 200.0, float("inf"), -float("inf")])
+        net = Losses()
+        made = tandem.torch.optimize(
+            copy.deepcopy(net), (x.clone().requires_grad_(),), fallback="refuse"
+        )
+        for i in range(4):
+            leaves = [x.clone().requires_grad_() for _ in range(2)]
+            for one, leaf in zip((net, made), leaves):
+                one(leaf)[i].backward()
+            torch.testing.assert_close(leaves[1].grad, leaves[0].grad)
+
     def test_what_is_refused_after_all_is_said_of_the_operators_written(self):
         class Wide(torch.nn.Module):
             def forward(self, x):

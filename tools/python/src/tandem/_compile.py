@@ -59,9 +59,9 @@ class Source:
     what: str
     initial: Optional[Mapping[str, Any]] = None
     options: Dict[str, Any] = field(default_factory=dict)
-    #: Makes the same model of other operators, for one whose own are not
-    #: supported.
-    again: Optional[Callable[[], "Source"]] = None
+    #: Makes the same model without operators that are not supported, by what
+    #: the compiler said of them; nothing if there is no other way to say it.
+    again: Optional[Callable[[str], Optional["Source"]]] = None
 
 
 def _text(value: Any) -> str:
@@ -239,10 +239,14 @@ def compile_source(
             raise
         # That of the operators which the model was written with stays.
         try:
-            other = source.again()
-            return _compile_once(other, dict(given), output, progress, cache)
+            other = source.again(error.text)
+            if other is not None:
+                return compile_source(
+                    other, given, output=output, progress=progress, cache=cache
+                )
         except Exception:
-            raise error from None
+            pass
+        raise error
 
 
 def _compile_once(

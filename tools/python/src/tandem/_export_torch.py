@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 import weakref
 import zipfile
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 import torch
 
@@ -24,6 +25,9 @@ _NOT_CODE = (
     "data/weights/weight_", "data/sample_inputs/", ".data/serialization_id",
     "serialized_state_dict.pt", "serialized_example_inputs.pt",
 )
+
+# What the importer says of each operator that it has not.
+_UNKNOWN = re.compile(r"unsupported: the operator '([^']+)'")
 
 
 class LostGradient(UnsupportedError):
@@ -101,16 +105,19 @@ def source_of_program(
     name: str,
     initial: Mapping[str, Any],
     *,
-    is_decomposed: bool = False,
+    decomposed: FrozenSet[str] = frozenset(),
 ) -> Source:
-    """An exported program as what is compiled. With operators that are not
-    supported it is compiled once more of those that they are made of."""
+    """An exported program as what is compiled. Operators that are not supported
+    are decomposed into those that they are made of, and what they became again,
+    until nothing new is found; `decomposed` are those that were so far. All
+    others stay: what PyTorch decomposes them into would have gradients of its
+    own, which are no numbers where a branch that is not taken overflows."""
     # It is read twice, for its digest and by the compiler, and is gone with the
     # source.
     folder = tempfile.mkdtemp(prefix="tandem-")
     path = Path(folder) / f"{name}.pt2"
     try:
-        torch.export.save(program, path)
+        torch.export.save(_decomposed(program, decomposed), path)
     except Exception as error:  # as of a namedtuple that is not registered
         shutil.rmtree(folder, True)
         raise UnsupportedError(
@@ -120,18 +127,26 @@ def source_of_program(
     def write(_: Path) -> Path:
         return path
 
-    source = Source(write, _digest(path), name, initial)
-    if not is_decomposed:
-        source.again = lambda: source_of_program(
-            _decomposed(program), name, initial, is_decomposed=True
-        )
+    def again(said: str) -> Optional[Source]:
+        unknown = decomposed.union(_UNKNOWN.findall(said))
+        if unknown == decomposed:
+            return None
+        return source_of_program(program, name, initial, decomposed=unknown)
+
+    source = Source(write, _digest(path), name, initial, again=again)
     weakref.finalize(source, shutil.rmtree, folder, True)
     return source
 
 
-def _decomposed(program: Any) -> Any:
-    """The program of fewer operators, with the names of its outputs."""
-    made = program.run_decompositions()
+def _decomposed(program: Any, operators: FrozenSet[str]) -> Any:
+    """The program without these operators, with the names of its outputs."""
+    if not operators:
+        return program
+    table = torch.export.default_decompositions()
+    for one in list(table):
+        if str(getattr(one, "overloadpacket", one)) not in operators:
+            table.pop(one)
+    made = program.run_decompositions(table)
     for old, new in zip(program.module_call_graph, made.module_call_graph):
         if old.signature is not None and new.signature is not None:
             new.signature.out_spec = old.signature.out_spec
