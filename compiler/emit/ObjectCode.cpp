@@ -71,12 +71,6 @@ static constexpr EffortRow kEfforts[] = {
     {"<O2>", llvm::CodeGenOptLevel::Aggressive, true, false},
     {"<O3>", llvm::CodeGenOptLevel::Aggressive, true, true}};
 
-/// Looks for loads of what an iteration before stored, pair by pair: a quarter
-/// of the time that the passes take where tiles of convolutions have hundreds
-/// of loads. Kernels keep such values in registers: their code is the same.
-static constexpr llvm::StringLiteral kNoUseForKernels =
-    "LoopLoadEliminationPass";
-
 static Result<std::string> compileUnit(ModuleOp unit, const CpuTarget &target,
                                        const EffortRow &effort,
                                        TimingScope *timing) {

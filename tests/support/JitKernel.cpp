@@ -23,17 +23,11 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
+#include <map>
 
 using namespace mlir;
 using namespace tandem;
 using namespace tandem::test;
-
-double test::threadSeconds() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * time.tv_nsec;
-}
 
 //===----------------------------------------------------------------------===//
 // Buffers
@@ -59,6 +53,94 @@ bool KernelBuffer::guardIntact() const {
 // Compilation
 //===----------------------------------------------------------------------===//
 
+namespace tandem::test {
+/// What LLVM made of a kernel's function.
+struct MachineCode {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  JitKernel::Function function = nullptr;
+};
+} // namespace tandem::test
+
+/// Compiles the function `symbol` of `code`; null, with the reason in `error`,
+/// if that fails.
+static std::shared_ptr<MachineCode> compileCode(ModuleOp code,
+                                                const std::string &symbol,
+                                                int vectorBits,
+                                                std::string &error) {
+  auto llvmContext = std::make_unique<llvm::LLVMContext>();
+  auto module = translateModuleToLLVMIR(code, *llvmContext);
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!module || !builder) {
+    error += "no LLVM module\n";
+    return nullptr;
+  }
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  auto machine = llvm::cantFail(builder->createTargetMachine());
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &f : *module)
+    if (!f.isDeclaration()) {
+      f.addFnAttr("target-cpu", machine->getTargetCPU());
+      f.addFnAttr("target-features", machine->getTargetFeatureString());
+      f.addFnAttr("prefer-vector-width", std::to_string(vectorBits));
+    }
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = false;
+  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning,
+                           kNoUseForKernels);
+      !s) {
+    error += s.message() + "\n";
+    return nullptr;
+  }
+  if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
+    std::error_code failure;
+    llvm::raw_fd_ostream stream(dump, failure);
+    module->print(stream, nullptr);
+  }
+  auto made = std::make_shared<MachineCode>();
+  made->jit =
+      llvm::cantFail(llvm::orc::LLJITBuilder()
+                         .setJITTargetMachineBuilder(std::move(*builder))
+                         .create());
+  llvm::cantFail(made->jit->addIRModule(
+      llvm::orc::ThreadSafeModule(std::move(module), std::move(llvmContext))));
+  auto address = made->jit->lookup(symbol);
+  if (!address) {
+    error += llvm::toString(address.takeError());
+    return nullptr;
+  }
+  made->function = address->toPtr<JitKernel::Function>();
+  return made;
+}
+
+/// The same, once for all modules of this text: many schedules cut a small
+/// kernel alike, and what is not one of its numbers is no part of its code.
+static std::shared_ptr<MachineCode> machineCodeOf(ModuleOp code,
+                                                  const std::string &symbol,
+                                                  int vectorBits,
+                                                  std::string &error) {
+  static std::map<std::string, std::shared_ptr<MachineCode>> known;
+  std::string key = std::to_string(vectorBits) + ' ' + symbol + '\n';
+  llvm::raw_string_ostream(key) << code;
+  auto at = known.find(key);
+  if (at != known.end())
+    return at->second;
+  auto made = compileCode(code, symbol, vectorBits, error);
+  if (!made)
+    return nullptr;
+  if (known.size() >= 256) // memory
+    known.clear();
+  known.emplace(std::move(key), made);
+  return made;
+}
+
+int test::hostVectorBits() {
+  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  return host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
+}
+
 JitKernel::JitKernel(const std::string &text, int vectorBits) {
   ScopedDiagnosticHandler handler(&context, [this](Diagnostic &diagnostic) {
     error += diagnostic.str() + "\n";
@@ -76,13 +158,11 @@ JitKernel::JitKernel(const std::string &text, int vectorBits) {
 JitKernel::~JitKernel() = default;
 
 void JitKernel::compile(int vectorBits) {
-  double begin = threadSeconds();
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   Builder b(&context);
-  static const llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   if (vectorBits == 0)
-    vectorBits = host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
+    vectorBits = hostVectorBits();
   original.get()->setAttr(kPhaseAttr, b.getStringAttr("plan"));
   TargetAttr target = TargetAttr::of(original.get());
   if (!target)
@@ -116,48 +196,9 @@ void JitKernel::compile(int vectorBits) {
   code.walk(
       [](LLVM::LLVMFuncOp func) { func->removeDiscardableAttr(kKernelAttr); });
 
-  auto llvmContext = std::make_unique<llvm::LLVMContext>();
-  auto module = translateModuleToLLVMIR(code, *llvmContext);
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!module || !builder) {
-    error += "no LLVM module\n";
-    return;
-  }
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
-  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  auto machine = llvm::cantFail(builder->createTargetMachine());
-  module->setTargetTriple(machine->getTargetTriple());
-  module->setDataLayout(machine->createDataLayout());
-  for (llvm::Function &f : *module)
-    if (!f.isDeclaration()) {
-      f.addFnAttr("target-cpu", machine->getTargetCPU());
-      f.addFnAttr("target-features", machine->getTargetFeatureString());
-      f.addFnAttr("prefer-vector-width", std::to_string(vectorBits));
-    }
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = false;
-  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning); !s) {
-    error += s.message() + "\n";
-    return;
-  }
-  if (const char *dump = std::getenv("TANDEM_DUMP_KERNEL")) {
-    std::error_code failure;
-    llvm::raw_fd_ostream stream(dump, failure);
-    module->print(stream, nullptr);
-  }
-  jit = llvm::cantFail(llvm::orc::LLJITBuilder()
-                           .setJITTargetMachineBuilder(std::move(*builder))
-                           .create());
-  llvm::cantFail(jit->addIRModule(
-      llvm::orc::ThreadSafeModule(std::move(module), std::move(llvmContext))));
-  auto address = jit->lookup(symbol);
-  if (!address) {
-    error += llvm::toString(address.takeError());
-    return;
-  }
-  function = address->toPtr<Function>();
-  compileSeconds = threadSeconds() - begin;
+  machineCode = machineCodeOf(code, symbol, vectorBits, error);
+  if (machineCode)
+    function = machineCode->function;
 }
 
 //===----------------------------------------------------------------------===//

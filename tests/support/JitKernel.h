@@ -23,15 +23,12 @@
 #include <string>
 #include <vector>
 
-namespace llvm::orc {
-class LLJIT;
-}
-
 namespace tandem::test {
 
-/// The processor time that this thread has used: other programs on the machine
-/// count less in it than in the time of the clock.
-double threadSeconds();
+struct MachineCode;
+
+/// The bits of the host's widest vectors.
+int hostVectorBits();
 
 /// A buffer of a kernel: 64-byte aligned, with a guard at its end.
 class KernelBuffer {
@@ -50,6 +47,8 @@ private:
 
 class JitKernel {
 public:
+  using Function = void (*)(void *const *, int64_t, int64_t, void *);
+
   /// Parses a module with a function whose kernel this is. `vectorBits` of the
   /// code; 0 for the host's widest. What else the module's `tandem.target` says
   /// holds.
@@ -62,7 +61,6 @@ public:
   std::string error;
 
   int64_t work = 0, grain = 1, scratchBytes = 0;
-  double compileSeconds = 0;
   std::vector<mlir::RankedTensorType> inputTypes, outputTypes;
 
   /// Runs [0, work) at once.
@@ -89,8 +87,7 @@ private:
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> original, lowered;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
-  using Function = void (*)(void *const *, int64_t, int64_t, void *);
+  std::shared_ptr<MachineCode> machineCode;
   Function function = nullptr;
 };
 

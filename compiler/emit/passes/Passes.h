@@ -87,6 +87,13 @@ void registerLlvmPasses(llvm::PassBuilder &builder);
 extern const llvm::StringLiteral kCpuPipeline;
 extern const llvm::StringLiteral kCudaPipeline;
 
+/// The pass of LLVM's that kCpuPipeline goes without (runPasses()). It looks
+/// for loads of what an iteration before stored, pair by pair: a quarter of the
+/// time that the passes take where tiles of convolutions have hundreds of
+/// loads. Kernels keep such values in registers: their code is the same.
+inline constexpr llvm::StringLiteral kNoUseForKernels =
+    "LoopLoadEliminationPass";
+
 } // namespace tandem
 
 #endif

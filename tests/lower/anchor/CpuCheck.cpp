@@ -8,8 +8,11 @@ using namespace tandem::test;
 
 void test::checkKernel(const std::string &text, Tolerance tolerance,
                        int64_t high) {
+  int bits = tolerance.vectorBits ? tolerance.vectorBits : hostVectorBits();
+  if (!isFirstCheck(text, tolerance, bits, high))
+    return;
   SCOPED_TRACE(text);
-  JitKernel kernel(text, tolerance.vectorBits);
+  JitKernel kernel(text, bits);
   ASSERT_TRUE(kernel.ok()) << kernel.error;
   auto inputs = randomInputs(kernel.inputTypes, high);
   auto expected = kernel.expected(inputs);

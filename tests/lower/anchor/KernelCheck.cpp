@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <random>
+#include <set>
+#include <tuple>
 
 using namespace mlir;
 using namespace tandem;
@@ -104,4 +106,14 @@ void test::expectClose(const std::vector<std::vector<uint8_t>> &results,
       }
     }
   }
+}
+
+bool test::isFirstCheck(const std::string &text, const Tolerance &tolerance,
+                        int vectorBits, int64_t high) {
+  static std::set<std::tuple<std::string, double, double, double, int, int64_t>>
+      made;
+  return made
+      .insert({text, tolerance.terms, tolerance.factors, tolerance.between,
+               vectorBits, high})
+      .second;
 }
