@@ -1,7 +1,8 @@
 //===- Conformance.cpp - runs the ONNX backend tests ----------------------===//
 //
-// Each case runs in a process of its own, so that one that crashes or hangs is
-// a failure and no more. Prints what passed by suite and what did not by
+// Some cases run in a process, which takes as long to begin as most of them;
+// from one that crashes or hangs on, each has a process of its own, so that it
+// is a failure and no more. Prints what passed by suite and what did not by
 // operator; fails if a case does not pass that is expected to, or the other way
 // around.
 //
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,12 +48,15 @@ struct Arguments {
 constexpr const char *suites[] = {"node", "simple", "pytorch-operator",
                                   "pytorch-converted"};
 
-/// A case in a process of its own: what it writes comes through a pipe.
+/// Cases in a process of their own: what each writes comes through a pipe, a
+/// line each.
 struct Child {
   pid_t pid;
   int pipe;
-  Case *of;
+  std::span<Case> of;
 };
+
+constexpr size_t kCasesOfAProcess = 16;
 
 const char *spelling(Outcome::Kind kind) {
   return kind == Outcome::Kind::Passed     ? "passed"
@@ -60,33 +65,40 @@ const char *spelling(Outcome::Kind kind) {
                                            : "unsupported";
 }
 
-Child start(Case &one, bool gradients, unsigned seconds) {
+void writeAll(int file, const std::string &text) {
+  for (size_t done = 0; done < text.size();) {
+    ssize_t n = write(file, text.data() + done, text.size() - done);
+    if (n <= 0)
+      break;
+    done += static_cast<size_t>(n);
+  }
+}
+
+Child start(std::span<Case> cases, bool gradients, unsigned seconds) {
   int ends[2];
   if (pipe(ends) != 0)
     std::abort();
   pid_t pid = fork();
   if (pid != 0) {
     close(ends[1]);
-    return {pid, ends[0], &one};
+    return {pid, ends[0], cases};
   }
   close(ends[0]);
-  alarm(seconds);
-  Outcome outcome = gradients ? onnx::checkGradients(one.folder)
-                              : onnx::runTestCase(one.folder, {});
-  std::string text = Json({{"kind", static_cast<int>(outcome.kind)},
-                           {"op", outcome.op},
-                           {"reason", outcome.reason}})
-                         .dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (size_t done = 0; done < text.size();) {
-    ssize_t n = write(ends[1], text.data() + done, text.size() - done);
-    if (n <= 0)
-      break;
-    done += static_cast<size_t>(n);
+  for (Case &one : cases) {
+    alarm(seconds);
+    Outcome outcome = gradients ? onnx::checkGradients(one.folder)
+                                : onnx::runTestCase(one.folder, {});
+    Json json = {{"kind", static_cast<int>(outcome.kind)},
+                 {"op", outcome.op},
+                 {"reason", outcome.reason}};
+    writeAll(ends[1],
+             json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
   }
   _exit(0);
 }
 
-void finish(Child &child) {
+/// What the process said; returns how many cases it came to an end with.
+size_t finish(Child &child) {
   std::string text;
   char buffer[4096];
   ssize_t n;
@@ -95,34 +107,52 @@ void finish(Child &child) {
   close(child.pipe);
   int state = 0;
   waitpid(child.pid, &state, 0);
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  Outcome &outcome = child.of->outcome;
-  if (json.is_object())
-    outcome = {static_cast<Outcome::Kind>(json["kind"].get<int>()), json["op"],
-               json["reason"]};
-  else if (WIFSIGNALED(state) && WTERMSIG(state) == SIGALRM)
-    outcome.reason = "took too long";
+  size_t done = 0;
+  for (size_t end; (end = text.find('\n')) != std::string::npos; ++done) {
+    Json json = Json::parse(text.substr(0, end));
+    child.of[done].outcome = {
+        static_cast<Outcome::Kind>(json["kind"].get<int>()), json["op"],
+        json["reason"]};
+    text.erase(0, end + 1);
+  }
+  if (done == child.of.size())
+    return done;
+  std::string &reason = child.of[done].outcome.reason;
+  if (WIFSIGNALED(state) && WTERMSIG(state) == SIGALRM)
+    reason = "took too long";
   else
-    outcome.reason = "crashed: " + std::string(WIFSIGNALED(state)
-                                                   ? strsignal(WTERMSIG(state))
-                                                   : "no result");
+    reason = "crashed: " + std::string(WIFSIGNALED(state)
+                                           ? strsignal(WTERMSIG(state))
+                                           : "no result");
+  return done;
 }
 
-void runAll(std::vector<Case> &cases, bool gradients, int64_t jobs,
+void runAll(std::span<Case> cases, bool gradients, int64_t jobs,
             unsigned seconds) {
   std::vector<Child> running;
-  bool shows = isatty(2);
-  for (size_t i = 0; i < cases.size(); ++i) {
-    if (running.size() == static_cast<size_t>(jobs)) {
-      finish(running.front());
-      running.erase(running.begin());
+  auto finishFirst = [&] {
+    Child child = running.front();
+    running.erase(running.begin());
+    size_t done = finish(child);
+    if (child.of.size() == 1)
+      return;
+    for (; done < child.of.size(); ++done) {
+      Child alone = start(child.of.subspan(done, 1), gradients, seconds);
+      finish(alone);
     }
+  };
+  bool shows = isatty(2);
+  for (size_t i = 0; i < cases.size(); i += kCasesOfAProcess) {
+    if (running.size() == static_cast<size_t>(jobs))
+      finishFirst();
     if (shows)
       std::fprintf(stderr, "\r%zu of %zu", i + 1, cases.size());
-    running.push_back(start(cases[i], gradients, seconds));
+    running.push_back(
+        start(cases.subspan(i, std::min(kCasesOfAProcess, cases.size() - i)),
+              gradients, seconds));
   }
-  for (Child &child : running)
-    finish(child);
+  while (!running.empty())
+    finishFirst();
   if (shows)
     std::fprintf(stderr, "\r%*s\r", 20, "");
 }
