@@ -79,6 +79,28 @@ bool LoopNest::hasPartialAt(unsigned level) const {
   });
 }
 
+void LoopNest::shift(MutableArrayRef<AffineExpr> index, unsigned dim,
+                     int64_t low) const {
+  for (AffineExpr &expr : index) {
+    AffineExpr i = getAffineDimExpr(dim, expr.getContext());
+    expr = simplifyIndex(expr.replace(i, i + low), sizes);
+  }
+}
+
+void LoopNest::restrict(unsigned dim, int64_t low, int64_t high) {
+  sizes[dim] = high - low;
+  for (Root &root : roots)
+    shift(root.index, dim, low);
+  for (auto *list : {&reductions, &partials})
+    for (Reduction &reduction : *list)
+      shift(reduction.index, dim, low);
+  for (Access &read : reads) {
+    shift(read.place.index, dim, low);
+    for (IndexGuard &guard : read.place.guards)
+      shift(guard.expr, dim, low);
+  }
+}
+
 namespace {
 /// Follows the values of a group through a space.
 class NestSearch {

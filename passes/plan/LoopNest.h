@@ -76,6 +76,13 @@ struct LoopNest {
   llvm::SmallVector<const Reduction *> reductionsAt(unsigned level) const;
   bool hasFullRootAt(unsigned level) const;
   bool hasPartialAt(unsigned level) const;
+
+  /// `index` of a nest that is restrict()ed from `low` on.
+  void shift(llvm::MutableArrayRef<mlir::AffineExpr> index, unsigned dim,
+             int64_t low) const;
+  /// Makes this the part of the nest where the index of a dimension is in [low,
+  /// high): its index is low less then, and what was a condition may be known.
+  void restrict(unsigned dim, int64_t low, int64_t high);
 };
 
 /// The nest of the ops for which `isInside` holds, whose results that are used

@@ -2,12 +2,14 @@
 //
 // What gradients of slices are: tensors padded to one size and added. Where a
 // sum has the pieces' dimensions as one, it is cut again, and code stands for
-// each piece.
+// each piece. And what is concatenated: selects among padded tensors.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/lower/Check.h"
 
 #include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
 
 using namespace tandem::test;
 
@@ -100,6 +102,103 @@ TEST_P(Joined, SumsOfRows) {
                     " -> " + sums + "\nreturn %joined, %sums : " + y + ", " +
                     sums),
         {.tolerance = 1e-5});
+}
+
+struct Concatenated {
+  int64_t batch, inner;
+  Sizes pieces;
+  int64_t channels() const {
+    return std::accumulate(pieces.begin(), pieces.end(), int64_t(0));
+  }
+  std::string type() const { return tensor({batch, channels(), inner}); }
+};
+
+/// `%all` of [batch, channels, inner], from `%x0` and so on, which have a part
+/// of the channels each and are scaled, each channel by a number of its own.
+std::string concatenated(const Concatenated &c, std::string &parameters) {
+  int64_t channels = c.channels();
+  std::string full = c.type();
+  std::string whole = std::to_string(c.batch) + "x" + std::to_string(channels) +
+                      "x" + std::to_string(c.inner);
+  std::string text = "%i = tandem.iota dim 1 : tensor<" + whole + "xi32>\n";
+  std::string next;
+  int64_t end = channels;
+  for (size_t k = c.pieces.size(); k-- > 0;) {
+    std::string n = std::to_string(k);
+    int64_t size = c.pieces[k], low = end - size;
+    std::string piece = tensor({c.batch, size, c.inner});
+    parameters = "x" + n + ": " + piece + ", s" + n + ": " + tensor({size}) +
+                 (parameters.empty() ? "" : ", ") + parameters;
+    text += "%b" + n + " = tandem.broadcast %s" + n + " to " +
+            list({c.batch, size, c.inner}) + " along [1] : " + tensor({size}) +
+            " -> " + piece + "\n%m" + n + " = tandem.mul %x" + n + ", %b" + n +
+            " : " + piece + "\n%p" + n + " = tandem.pad %m" + n + " low " +
+            list({0, low, 0}) + " high " + list({0, channels - end, 0}) +
+            " interior [0, 0, 0] with 0.0 : f32 : " + piece + " -> " + full +
+            "\n";
+    if (next.empty()) {
+      next = "%p" + n;
+    } else {
+      text += "%e" + n + " = tandem.constant dense<" + std::to_string(end) +
+              "> : tensor<" + whole + "xi32>\n%c" + n +
+              " = tandem.compare lt %i, %e" + n + " : tensor<" + whole +
+              "xi32>\n%t" + n + " = tandem.select %c" + n + ", %p" + n + ", " +
+              next + " : tensor<" + whole + "xi1>, " + full + "\n";
+      next = "%t" + n;
+    }
+    end = low;
+  }
+  return text + "%all = tandem.relu " + next + " : " + full + "\n";
+}
+
+/// Pieces of one index and of many, more of them than code is written for, and
+/// items that end within a piece.
+const Concatenated kConcatenated[] = {
+    {2, 33, {3, 5, 1}},    {1, 49, {64, 32, 32}}, {3, 1, {2, 7}},
+    {2, 7, {1, 196}},      {1, 300, {6, 40}},     {2, 5, Sizes(31, 3)},
+    {1, 17, Sizes(34, 2)}, {1, 2000, {1, 1, 1}},  {4, 9, {5, 3}},
+};
+
+class Concatenation : public testing::TestWithParam<Concatenated> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Concatenation,
+                         testing::ValuesIn(kConcatenated));
+
+TEST_P(Concatenation, Elements) {
+  const Concatenated &c = GetParam();
+  std::string parameters, body = concatenated(c, parameters);
+  check(program(parameters + " -> " + c.type(),
+                body + "return %all : " + c.type()));
+}
+
+/// Rows whose exponentials are saved for a second level.
+TEST_P(Concatenation, SoftmaxOfRows) {
+  const Concatenated &c = GetParam();
+  std::string parameters, body = concatenated(c, parameters);
+  std::string full = c.type(), kept = tensor({c.batch, c.channels()});
+  std::string sizes = list({c.batch, c.channels(), c.inner});
+  check(program(parameters + " -> " + full + ", " + kept,
+                body + "%e = tandem.exp %all : " + full +
+                    "\n%s = tandem.reduce_sum %e over [2] : " + full + " -> " +
+                    kept + "\n%w = tandem.broadcast %s to " + sizes +
+                    " along [0, 1] : " + kept + " -> " + full +
+                    "\n%y = tandem.div %e, %w : " + full +
+                    "\nreturn %y, %s : " + full + ", " + kept),
+        {.tolerance = 1e-5});
+}
+
+/// Sums over the outermost dimension, and over what is concatenated itself.
+TEST_P(Concatenation, SumsOfColumns) {
+  const Concatenated &c = GetParam();
+  for (int64_t over : {0, 1}) {
+    std::string parameters, body = concatenated(c, parameters);
+    std::string kept = over == 0 ? tensor({c.channels(), c.inner})
+                                 : tensor({c.batch, c.inner});
+    check(program(parameters + " -> " + kept,
+                  body + "%s = tandem.reduce_sum %all over [" +
+                      std::to_string(over) + "] : " + c.type() + " -> " + kept +
+                      "\nreturn %s : " + kept),
+          {.tolerance = 1e-5});
+  }
 }
 
 } // namespace

@@ -30,8 +30,10 @@ static RankedTensorType typeOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
 }
 
-/// Whether an index of a constant place is below a splat, of `iota < splat`.
-static std::optional<bool> holdsAt(Value condition, const Place &place) {
+/// Whether the index at a place is below a number, of `iota < splat`, if the
+/// sizes of the loops tell it.
+static std::optional<bool> holdsAt(Value condition, const Place &place,
+                                   ArrayRef<int64_t> sizes) {
   auto test = condition.getDefiningOp<CompareOp>();
   if (!test || test.getPredicate() != ComparePredicate::lt)
     return std::nullopt;
@@ -41,10 +43,17 @@ static std::optional<bool> holdsAt(Value condition, const Place &place) {
       bound ? dyn_cast_or_null<IntegerAttr>(bound.getSplat()) : IntegerAttr();
   if (!iota || !number || !number.getType().isSignlessInteger())
     return std::nullopt;
-  auto at = dyn_cast<AffineConstantExpr>(place.index[iota.getDim()]);
-  if (!at)
-    return std::nullopt;
-  return at.getValue() < number.getInt();
+  IndexRange at = rangeOf(place.index[iota.getDim()], sizes);
+  if (at.high < number.getInt())
+    return true;
+  if (at.low >= number.getInt())
+    return false;
+  return std::nullopt;
+}
+
+std::optional<bool> ElementEmitter::isBelow(Value condition,
+                                            const Place &place) const {
+  return holdsAt(condition, place, sizes);
 }
 
 namespace {
@@ -81,7 +90,8 @@ static std::optional<Read> readAt(Value tensor, Place place,
       return Read{tensor, std::move(place), {}, constant.getSplat()};
     }
     if (auto select = dyn_cast<SelectOp>(op)) {
-      std::optional<bool> isFirst = holdsAt(select->getOperand(0), place);
+      std::optional<bool> isFirst =
+          holdsAt(select->getOperand(0), place, sizes);
       if (!isFirst)
         return std::nullopt;
       tensor = select->getOperand(*isFirst ? 1 : 2);
@@ -158,10 +168,6 @@ Value ElementEmitter::choose(OpBuilder &b, ArrayRef<Value> memrefs, Value index,
 
 Value ElementEmitter::emitChosen(OpBuilder &b, SelectOp select,
                                  const Place &place) {
-  // Where every loop's index is known, nothing is left to choose.
-  if (holdsAt(select->getOperand(0), place))
-    if (auto read = readAt(select.getResult(), place, sizes, memrefs))
-      return emit(b, read->tensor, read->place);
   std::optional<unsigned> loop = decidingLoop(select->getOperand(0), place);
   if (!loop || *loop + 1 >= sizes.size() || !place.guards.empty() ||
       sizes[*loop] < kFewest || sizes[*loop] > kMost)

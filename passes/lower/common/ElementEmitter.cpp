@@ -219,9 +219,13 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
       return x;
     return scalar::select(b, loc, expand(b, inside), x, fill());
   }
-  if (auto select = dyn_cast<SelectOp>(op); select && choosesReads)
-    if (Value x = emitChosen(b, select, place))
+  if (auto select = dyn_cast<SelectOp>(op)) {
+    // Of what is concatenated, in loops over one piece of it.
+    if (std::optional<bool> isFirst = isBelow(select->getOperand(0), place))
+      return emit(b, select->getOperand(*isFirst ? 1 : 2), place);
+    if (Value x = choosesReads ? emitChosen(b, select, place) : Value())
       return x;
+  }
   if (auto pointwise = dyn_cast<PointwiseOpInterface>(op)) {
     SmallVector<Value> x;
     for (Value operand : op->getOperands())

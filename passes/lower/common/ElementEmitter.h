@@ -34,6 +34,8 @@ public:
   /// `tensor` is what `leaf` says. Where the place has guards, the leaf's code
   /// stands under their condition.
   void bind(mlir::Value tensor, Leaf leaf);
+  /// `tensor`, which was said to be a leaf, is computed again.
+  void unbind(mlir::Value tensor) { leaves.erase(tensor); }
 
   /// What is concatenated of many tensors is read by one load, through a
   /// pointer that the index along the concatenation chooses. For loops in which
@@ -79,6 +81,9 @@ private:
                            const Place &place);
   mlir::Value emitLeaf(mlir::OpBuilder &b, const Leaf &leaf, mlir::Type compute,
                        const Place &place);
+  /// Whether an index is below a number, of `iota < splat`, where the loops'
+  /// sizes tell it.
+  std::optional<bool> isBelow(mlir::Value condition, const Place &place) const;
   mlir::Value emitChosen(mlir::OpBuilder &b, SelectOp select,
                          const Place &place);
   /// Of several memrefs of one type, that of number `index`, which is at least

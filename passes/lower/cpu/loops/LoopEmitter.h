@@ -74,9 +74,19 @@ private:
   /// Sets the indices of `dims` from their joint row-major position.
   void setIndices(llvm::ArrayRef<unsigned> dims, mlir::Value position);
 
-  /// Emits `code` for each index of the dimension that decides what is read
-  /// (Loops.cpp), where there is one, and what is read is known in the code;
-  /// else once.
+  /// A dimension of what is concatenated, and where its pieces begin, and end.
+  struct Pieces {
+    unsigned dim;
+    llvm::SmallVector<int64_t> bounds;
+  };
+  std::optional<Pieces> findPieces() const;
+  /// Emits `code` for where the index `at` of a dimension is in [low, high):
+  /// meanwhile the nest is the part of it there.
+  void within(unsigned dim, int64_t low, int64_t high, mlir::Value at,
+              llvm::function_ref<void()> code);
+  /// Emits `code` for each piece of what is concatenated, where its dimension
+  /// is one of those around the code, so that what is read is known in it; else
+  /// once.
   void whereReadsAreKnown(llvm::function_ref<void()> code);
 
   void storeRoots(llvm::function_ref<bool(const LoopNest::Root &)> which);

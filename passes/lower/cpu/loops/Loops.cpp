@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace tandem;
@@ -131,40 +132,86 @@ void LoopEmitter::setIndices(ArrayRef<unsigned> dims, Value position) {
   }
 }
 
-/// A kept dimension of a few indices, not the innermost one, on whose index
-/// alone it depends whether some input is read: of what is concatenated.
-static std::optional<unsigned> decidingDim(const LoopNest &nest) {
-  constexpr int64_t most = 4;
-  for (const LoopNest::Access &read : nest.reads)
-    for (const IndexGuard &guard : read.place.guards)
-      for (unsigned d = 0; d + 1 < nest.sizes.size(); ++d)
-        if (!nest.reduced[d] && nest.sizes[d] <= most &&
-            coefficientOf(guard.expr, d).value_or(0) != 0 &&
-            llvm::none_of(
-                llvm::seq<unsigned>(0, nest.sizes.size()), [&](unsigned other) {
-                  return other != d && guard.expr.isFunctionOfDim(other);
-                }))
-          return d;
+/// A kernel has code for each piece of what is concatenated: not of too many,
+/// nor of many of one index each, which one load through a pointer reads
+/// (ChosenReads.cpp).
+static constexpr size_t kMostPieces = 32, kMostOfOne = 4;
+
+/// The indices at which a condition of index `d` alone begins to hold, or ends.
+static SmallVector<int64_t> boundsOf(const IndexGuard &guard, unsigned d,
+                                     ArrayRef<int64_t> sizes) {
+  int64_t step = coefficientOf(guard.expr, d).value_or(0);
+  if (step == 0 ||
+      llvm::any_of(llvm::seq<unsigned>(0, sizes.size()), [&](unsigned other) {
+        return other != d && guard.expr.isFunctionOfDim(other);
+      }))
+    return {};
+  SmallVector<int64_t> none(sizes.size(), 1);
+  int64_t atZero = rangeOf(guard.expr, none).low;
+  if (guard.isEqual)
+    return {-atZero / step, -atZero / step + 1};
+  if (step > 0)
+    return {llvm::divideCeilSigned(-atZero, step)};
+  return {llvm::divideFloorSigned(atZero, -step) + 1};
+}
+
+/// A kept dimension, not the innermost one, whose index alone decides whether
+/// some inputs are read, as of what is concatenated; in few pieces, in each of
+/// which it is known.
+std::optional<LoopEmitter::Pieces> LoopEmitter::findPieces() const {
+  for (unsigned d = 0; d + 1 < nest.sizes.size(); ++d) {
+    if (nest.reduced[d])
+      continue;
+    std::set<int64_t> bounds = {0, nest.sizes[d]};
+    for (const LoopNest::Access &read : nest.reads)
+      for (const IndexGuard &guard : read.place.guards)
+        for (int64_t at : boundsOf(guard, d, nest.sizes))
+          if (at > 0 && at < nest.sizes[d])
+            bounds.insert(at);
+    size_t count = bounds.size() - 1;
+    bool isOfOne = static_cast<int64_t>(2 * count) > nest.sizes[d];
+    if (count > 1 && count <= (isOfOne ? kMostOfOne : kMostPieces))
+      return Pieces{d, SmallVector<int64_t>(bounds.begin(), bounds.end())};
+  }
   return std::nullopt;
+}
+
+void LoopEmitter::within(unsigned dim, int64_t low, int64_t high, Value at,
+                         llvm::function_ref<void()> code) {
+  LoopNest whole = nest;
+  auto savedWhole = llvm::to_vector(
+      llvm::map_range(saved, [](const Saved &row) { return row.index; }));
+  Value whereItWas = ivs[dim];
+  nest.restrict(dim, low, high);
+  for (Saved &row : saved)
+    nest.shift(row.index, dim, low);
+  ivs[dim] = high - low == 1 ? constant(0)
+             : low == 0      ? at
+                             : arith::SubIOp::create(b, loc, at, constant(low));
+  code();
+  nest = std::move(whole);
+  for (auto [row, index] : llvm::zip_equal(saved, savedWhole))
+    row.index = index;
+  ivs[dim] = whereItWas;
 }
 
 /// LLVM makes a switch of such conditions, which it neither takes out of a loop
 /// nor turns into masks.
 void LoopEmitter::whereReadsAreKnown(llvm::function_ref<void()> code) {
-  std::optional<unsigned> dim = decidingDim(nest);
-  if (!dim || !ivs[*dim])
+  std::optional<Pieces> pieces = findPieces();
+  if (!pieces || !ivs[pieces->dim])
     return code();
-  Value at = ivs[*dim];
-  for (int64_t i = 0; i < nest.sizes[*dim]; ++i) {
-    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at,
-                                         constant(i));
+  Value at = ivs[pieces->dim];
+  for (auto [low, high] :
+       llvm::zip(pieces->bounds, llvm::drop_begin(pieces->bounds))) {
+    Value isHere = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::ult,
+        arith::SubIOp::create(b, loc, at, constant(low)), constant(high - low));
     auto branch = scf::IfOp::create(b, loc, isHere, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&branch.getThenRegion().front());
-    ivs[*dim] = constant(i);
-    code();
+    within(pieces->dim, low, high, at, code);
   }
-  ivs[*dim] = at;
 }
 
 /// Computes all of the roots before it stores any: one that overwrites an input
@@ -389,10 +436,10 @@ Work LoopEmitter::emitPointwise() {
   if (llvm::is_contained(nest.sizes, 0))
     return workOf(0);
   // The dimension that is cut into blocks: those before it are of the item.
-  const PointwiseCut pieces = pointwiseCut();
-  unsigned cut = pieces.dim;
-  int64_t block = pieces.block, blocks = pieces.blocks;
-  int64_t together = pieces.together;
+  const PointwiseCut items = pointwiseCut();
+  unsigned cut = items.dim;
+  int64_t block = items.block, blocks = items.blocks;
+  int64_t together = items.together;
   int64_t vectors = said().get(ScheduleKey::Vectors, 1);
   askAhead();
   SmallVector<unsigned> outer;
@@ -404,7 +451,7 @@ Work LoopEmitter::emitPointwise() {
     storeRoots([](const LoopNest::Root &) { return true; });
   };
   std::function<void(unsigned)> nestFrom;
-  std::optional<unsigned> deciding = decidingDim(nest);
+  std::optional<Pieces> pieces = findPieces();
   // `count` indices of dimension d from `first` on. Where the count is known to
   // LLVM, it needs no code for what remains.
   auto loopOver = [&](unsigned d, Value first, Value count) {
@@ -428,15 +475,21 @@ Work LoopEmitter::emitPointwise() {
       }
     });
   };
+  // `count` indices of what is concatenated from `first` on, in one piece.
+  auto overPiece = [&](int64_t low, int64_t high, Value first, Value count) {
+    unsigned d = pieces->dim;
+    loop(constant(0), count, [&](Value i) {
+      Value at = arith::AddIOp::create(b, loc, first, i);
+      within(d, low, high, at, [&] { nestFrom(d + 1); });
+    });
+  };
   nestFrom = [&](unsigned d) {
     if (d == rank)
       return store();
-    if (d == deciding) {
-      for (int64_t i = 0; i < nest.sizes[d]; ++i) {
-        ivs[d] = constant(i);
-        nestFrom(d + 1);
-      }
-      ivs[d] = {};
+    if (pieces && d == pieces->dim) {
+      for (auto [low, high] :
+           llvm::zip(pieces->bounds, llvm::drop_begin(pieces->bounds)))
+        overPiece(low, high, constant(low), constant(high - low));
       return;
     }
     loopOver(d, constant(0), constant(nest.sizes[d]));
@@ -454,6 +507,16 @@ Work LoopEmitter::emitPointwise() {
       if (blocks == 1)
         return nestFrom(cut);
       auto [low, high] = bounds(which, block, nest.sizes[cut]);
+      if (pieces && cut == pieces->dim) {
+        for (auto [begin, end] :
+             llvm::zip(pieces->bounds, llvm::drop_begin(pieces->bounds))) {
+          Value first = arith::MaxSIOp::create(b, loc, low, constant(begin));
+          Value last = arith::MinSIOp::create(b, loc, high, constant(end));
+          overPiece(begin, end, first,
+                    arith::SubIOp::create(b, loc, last, first));
+        }
+        return;
+      }
       loopOver(cut, low,
                nest.sizes[cut] % block == 0
                    ? constant(block)

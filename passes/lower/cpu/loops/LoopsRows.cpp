@@ -159,17 +159,36 @@ void LoopEmitter::storePartials(Value item, Value position) {
 
 /// All levels of the kept index at a joint position.
 void LoopEmitter::emitRow(Value position) {
-  for (unsigned level = 0; level <= nest.levels; ++level) {
+  SmallVector<unsigned> kept = nest.dims(/*reduced=*/false);
+  auto emitLevels = [&](llvm::function_ref<void(unsigned)> before) {
+    for (unsigned level = 0; level <= nest.levels; ++level) {
+      before(level);
+      emitRowLevel(level);
+    }
+    for (unsigned d : nest.dims(/*reduced=*/true))
+      ivs[d] = constant(0); // not used by elements of kept indices
+    elements.enter(ivs, nest.sizes);
+    storeRoots([](const LoopNest::Root &root) {
+      return !root.isFull && !root.isPartial;
+    });
+    // Another piece has its own.
+    for (Saved &row : saved) {
+      elements.unbind(row.value);
+      row.elements.clear();
+    }
+    for (const LoopNest::Reduction &reduction : nest.reductions)
+      elements.unbind(reduction.op->getResult(0));
+  };
+  // The picked elements' indices are those of the whole nest.
+  if (!findPieces() || !picked.empty())
+    return emitLevels([&](unsigned level) {
+      prefetchNextRow(position, level);
+      setIndices(kept, position);
+    });
+  for (unsigned level = 0; level <= nest.levels; ++level)
     prefetchNextRow(position, level);
-    setIndices(nest.dims(/*reduced=*/false), position);
-    emitRowLevel(level);
-  }
-  for (unsigned d : nest.dims(/*reduced=*/true))
-    ivs[d] = constant(0); // not used by elements of kept indices
-  elements.enter(ivs, nest.sizes);
-  storeRoots([](const LoopNest::Root &root) {
-    return !root.isFull && !root.isPartial;
-  });
+  setIndices(kept, position);
+  whereReadsAreKnown([&] { emitLevels([](unsigned) {}); });
 }
 
 SmallVector<const LoopNest::Reduction *>
