@@ -127,6 +127,7 @@ TEST(Convolution, ShortSumsOfManyFilters) {
       check({1, 3, 13, 35, 32, 3, 3, {2, 2}, {1, 1, 1, 1}});
       check({3, 3, 20, 19, 19, 3, 3, {1, 1}, {1, 1, 1, 1}});
       check({1, 1, 7, 40, 64, 5, 5, {2, 1}, {2, 2, 2, 2}});
+      check({2, 3, 23, 37, 61, 3, 3, {2, 2}});
       check({1, 3, 5, 50, 33, 3, 3, {1, 2}, {0, 1, 1, 0}, {1, 1}, 1, "f64"});
     }
 }
@@ -153,6 +154,22 @@ TEST(Convolution, PointwiseBlocks) {
   for (int bits : {128, 256}) {
     check({2, 20, 8, 8, 24, 1, 1}, bits);
     check({2, 20, 8, 8, 24, 1, 1, {2, 2}}, bits);
+  }
+}
+
+/// Planes whose lines fill no vectors, in blocks of which the last has less:
+/// one block of k and several, groups, and vectors of two widths.
+TEST(Convolution, PointwiseBlocksWithinPlanes) {
+  for (bool hasEnd : {false, true}) {
+    auto check = [&](const Convolution &c, int bits = 0) {
+      ::check(c, bits, hasEnd);
+    };
+    check({3, 20, 27, 27, 24, 1, 1});
+    check({1, 300, 19, 19, 33, 1, 1});
+    check({2, 32, 1, 1003, 26, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2});
+    check({2, 17, 35, 35, 13, 1, 1}, 256);
+    check({2, 17, 21, 23, 60, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, "f64"});
+    check({1, 40, 29, 29, 30, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, "bf16"});
   }
 }
 

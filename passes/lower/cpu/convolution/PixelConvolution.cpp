@@ -93,7 +93,7 @@ private:
 } // namespace
 
 Fit PixelConvolution::fit() const {
-  constexpr int64_t mostTaps = 49, mostPlanes = 32, shortest = 96;
+  constexpr int64_t mostTaps = 49, mostPlanes = 64, shortest = 96;
   if (product.lanes == Product::Taps)
     return Fit::impossible("expected pixels as results but got taps");
   if (llvm::is_contained(product.sizes, 0) || taps == 0 || x.seen == 0 ||

@@ -153,7 +153,7 @@ int64_t PointwiseConvolution::mostVectors() const {
 /// Where masks of lanes are cheap: of shorter vectors, and of narrow elements
 /// but for those of 512 bits, each lane would be a branch. An image is at least
 /// a vector, so that this has pixels of two of them at most.
-bool PointwiseConvolution::canJoin() const {
+bool PointwiseConvolution::canMask() const {
   int64_t bits = kernel.target.bits;
   return !hasStride() && planePixels() >= s.lanes &&
          (bits >= 512 ||
@@ -169,7 +169,7 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
     int64_t run = divideCeil(lines * width, s.lanes), vectors = images * run;
     // The vectors that are saved have to pay for masks.
     int64_t joined = divideCeil(images * lines * width, s.lanes);
-    bool joins = 20 * joined <= 19 * vectors && canJoin();
+    bool joins = 20 * joined <= 19 * vectors && canMask();
     if (joins)
       vectors = joined;
     if (vectors > most && vectors > s.vectors)
@@ -184,7 +184,7 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
     if (worth > best) {
       best = worth;
       s.images = images;
-      s.lines = lines;
+      s.run = lines * width;
       s.runVectors = run;
       s.joins = joins;
       s.vectorsOfBlock = vectors;
@@ -197,8 +197,23 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
     if (conv.batch % images == 0)
       consider(images, height);
   // Lines that follow a run are not there.
-  bool isCut = isForward() && hasStride() && runPixels() % s.lanes != 0;
-  return best > 0.6 && !isCut;
+  bool isCut = isForward() && hasStride() && s.run % s.lanes != 0;
+  return (best > 0.6 && !isCut) || cutPlane(most);
+}
+
+/// Finds blocks of whole vectors of a plane whose lines fill none, as of 27x27;
+/// its last one has lanes without a pixel.
+bool PointwiseConvolution::cutPlane(int64_t most) {
+  if (!canMask())
+    return false;
+  int64_t vectors = equalParts(divideCeil(planePixels(), s.lanes), most);
+  if (vectors * s.lanes >= planePixels())
+    return false;
+  s.images = 1;
+  s.run = vectors * s.lanes;
+  s.runVectors = s.vectorsOfBlock = vectors;
+  s.joins = false;
+  return true;
 }
 
 /// Enough items for many threads, of rows that pay for the packing; or items of
@@ -257,7 +272,7 @@ Work PointwiseConvolution::emit() {
   kernel.forEachItem([&](Value item) { emitItem(item); });
   Work work;
   work.items = blocks() * rowBlocks();
-  double pixels = static_cast<double>(s.images * runPixels());
+  double pixels = static_cast<double>(s.images * s.run);
   double rows = std::min(s.rowsOfItem, across), k = terms;
   work.grain = grainFor(work.items, 2 * rows * pixels * k,
                         elementBytes(type) * (rows + k) * pixels);
@@ -266,11 +281,11 @@ Work PointwiseConvolution::emit() {
 }
 
 PointwiseConvolution::Block PointwiseConvolution::blockAt(Value number) {
-  Value line = code.mul(code.rem(number, bands()), s.lines);
+  Value pixel = code.mul(code.rem(number, bands()), s.run);
   Value ofImages = code.div(number, bands());
   int64_t parts = conv.batch / s.images;
   return {code.div(ofImages, parts),
-          code.mul(code.rem(ofImages, parts), s.images), line};
+          code.mul(code.rem(ofImages, parts), s.images), pixel};
 }
 
 PointwiseConvolution::VectorStart
@@ -280,21 +295,27 @@ PointwiseConvolution::startOf(const Block &block, Value vector) {
     return {code.add(block.image, code.div(pixel, planePixels())),
             code.rem(pixel, planePixels())};
   }
-  Value first = code.mul(block.line, conv.window.output[1]);
-  return {code.add(block.image, code.div(vector, s.runVectors)),
-          code.add(first, code.mul(code.rem(vector, s.runVectors), s.lanes))};
+  return {
+      code.add(block.image, code.div(vector, s.runVectors)),
+      code.add(block.pixel, code.mul(code.rem(vector, s.runVectors), s.lanes))};
 }
 
-Value PointwiseConvolution::lanesOf(Value vector) {
+Value PointwiseConvolution::pixelsOf(const Block &of) {
+  if (planePixels() % s.run == 0)
+    return code.index(s.run);
+  return code.min(code.sub(code.index(planePixels()), of.pixel), s.run);
+}
+
+Value PointwiseConvolution::lanesOf(const Block &of, Value vector) {
   Value done = s.joins ? code.rem(code.mul(vector, s.lanes), planePixels())
                        : code.mul(code.rem(vector, s.runVectors), s.lanes);
-  return code.min(code.sub(code.index(runPixels()), done), s.lanes);
+  return code.min(code.sub(pixelsOf(of), done), s.lanes);
 }
 
-Value PointwiseConvolution::maskOf(Value vector) {
-  if (runPixels() % s.lanes == 0)
+Value PointwiseConvolution::maskOf(const Block &of, Value vector) {
+  if (s.run % s.lanes == 0 && planePixels() % s.run == 0)
     return {};
-  return code.firstLanes(lanesOf(vector), s.lanes);
+  return code.firstLanes(lanesOf(of, vector), s.lanes);
 }
 
 Value PointwiseConvolution::without(Value mask, Value other) {

@@ -34,9 +34,11 @@ using namespace lower;
 /// How it is cut.
 struct PointwiseSchedule {
   int64_t lanes, rows, vectors; ///< of a tile
-  int64_t images, lines;        ///< of a block: divide those that there are
-  int64_t runVectors;           ///< of the pixels that a block has of an image
-  bool joins;                   ///< vectors go over the ends of images
+  int64_t images;               ///< of a block: divides those that there are
+  int64_t run;                  ///< pixels that a block has of an image; where
+               ///< they do not divide a plane, its last has less
+  int64_t runVectors; ///< of these
+  bool joins;         ///< vectors go over the ends of images
   int64_t vectorsOfBlock;
   int64_t kBlock;     ///< of a short sum
   int64_t rowsOfItem; ///< planes of the result; multiple of `rows`
@@ -70,6 +72,7 @@ private:
   Fit schedule();
   int64_t mostVectors() const;
   bool cutPixels(int64_t most);
+  bool cutPlane(int64_t most);
   void askPixels(int64_t pixels);
   void chooseTile();
   void cutRows(int64_t asked);
@@ -81,13 +84,12 @@ private:
   int64_t panels() const {
     return llvm::divideCeil(s.blockVectors(), s.vectors);
   }
-  int64_t bands() const { return conv.window.output[0] / s.lines; }
+  int64_t bands() const { return llvm::divideCeil(planePixels(), s.run); }
   int64_t blocks() const {
     return conv.groups * (conv.batch / s.images) * bands();
   }
   int64_t rowBlocks() const { return llvm::divideCeil(across, s.rowsOfItem); }
   int64_t kBlocks() const { return llvm::divideCeil(terms, s.kBlock); }
-  int64_t runPixels() const { return s.lines * conv.window.output[1]; }
   /// The next block is packed beside the products of a block.
   bool manyBuffers() const { return rowsOfTile() > 0; }
   int64_t tilesOfItem() const {
@@ -101,9 +103,9 @@ private:
   bool isStored() const { return (output || ends) && !expands(); }
   bool keepsSums() const { return !isStored() || kBlocks() > 1; }
 
-  /// A block of pixels: of these images, from this line of y on.
+  /// A block of pixels: of these images, from this pixel of y's plane on.
   struct Block {
-    Value group, image, line;
+    Value group, image, pixel;
   };
   Block blockAt(Value number);
   /// A vector of the block: of which image of the tensor, and from which pixel
@@ -114,18 +116,21 @@ private:
   VectorStart startOf(const Block &block, Value vector);
   /// The lanes of a vector that are pixels of the image with which it begins,
   /// and a mask of them; null if all are.
-  Value lanesOf(Value vector);
+  Value lanesOf(const Block &of, Value vector);
   /// The mask of what is on in `mask` but not in `other`.
   Value without(Value mask, Value other);
-  Value maskOf(Value vector);
+  Value maskOf(const Block &of, Value vector);
+  /// The pixels that a block has of each image.
+  Value pixelsOf(const Block &of);
   /// The image behind that, whose pixels the other lanes are: lane 0 would be
   /// this one. Behind the last image it is that, where only reads go.
   VectorStart secondOf(const VectorStart &start) const {
     return {code.min(code.add(start.image, 1), conv.batch - 1),
             code.add(start.pixel, -planePixels())};
   }
-  /// Whether images can follow each other in vectors.
-  bool canJoin() const;
+  /// Whether vectors can have lanes that are not on, at the end of a plane or
+  /// where another image follows.
+  bool canMask() const;
   int64_t planePixels() const {
     return conv.window.output[0] * conv.window.output[1];
   }
@@ -166,7 +171,7 @@ private:
   void finishBand(Value row, Value end);
   void expandRun(Value from);
   void finishRun(Value row, Value image, Value memref, Value from, Value pixel,
-                 int64_t count);
+                 Value count);
 
   AnchorKernel &kernel;
   Code &code;

@@ -45,7 +45,7 @@ PointwiseConvolution::sourceOf(const Block &of, Value panel, int64_t vectors) {
       vector = code.min(vector, s.blockVectors() - 1);
     VectorStart place = startOf(of, vector);
     source.from.push_back(seenAt(of, place));
-    source.masks.push_back(maskOf(vector));
+    source.masks.push_back(maskOf(of, vector));
     if (s.joins)
       source.others.push_back(seenAt(of, secondOf(place)));
   }
@@ -114,7 +114,7 @@ void PointwiseConvolution::beginAhead(Value rowTile, Value panel) {
   auto either = [&](Value a, Value b) { return code.select(isLast, a, b); };
   later = sourceOf({either(afterNext.group, next.group),
                     either(afterNext.image, next.image),
-                    either(afterNext.line, next.line)},
+                    either(afterNext.pixel, next.pixel)},
                    panel, s.vectors);
 }
 

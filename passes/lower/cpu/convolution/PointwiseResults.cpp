@@ -36,12 +36,16 @@ void PointwiseConvolution::storeColumn(Value row, Value vector,
     for (auto [i, x] : llvm::enumerate(sums))
       storeVector(code.add(row, i), place.image, place.pixel, x, mask);
   };
-  if (!s.joins)
-    return store(place, maskOf(vector));
-  Value ofFirst = lanesOf(vector);
+  Value mask = maskOf(block, vector);
+  if (!mask)
+    return store(place, mask);
+  Value ofFirst = lanesOf(block, vector);
+  // Stores that are masked take long, also where all lanes are on.
   code.when(
       code.equal(ofFirst, code.index(s.lanes)), [&] { store(place, {}); },
       [&] {
+        if (!s.joins)
+          return store(place, mask);
         Value left = code.sub(code.index(s.images * planePixels()),
                               code.mul(vector, s.lanes));
         Value first = code.firstLanes(ofFirst, s.lanes);
@@ -93,7 +97,6 @@ void PointwiseConvolution::storeOrAdd(Value row, int64_t rows, Value panel,
 }
 
 void PointwiseConvolution::finishBand(Value row, Value end) {
-  const Window2d &w = conv.window;
   int64_t scale = expands() ? 4 : 1; // pixels of x for one of y
   code.loop(row, end, 1, [&](Value m) {
     code.loop(code.index(0), code.index(s.images), 1, [&](Value image) {
@@ -106,9 +109,8 @@ void PointwiseConvolution::finishBand(Value row, Value end) {
         memref = expanded;
         from = code.index(0);
       }
-      Value pixel = code.mul(block.line, scale * w.output[1]);
-      finishRun(m, code.add(block.image, image), memref, from, pixel,
-                scale * runPixels());
+      finishRun(m, code.add(block.image, image), memref, from,
+                code.mul(block.pixel, scale), code.mul(pixelsOf(block), scale));
     });
   });
 }
@@ -126,7 +128,7 @@ void PointwiseConvolution::expandRun(Value from) {
                                                         : s.lanes);
     return vector::ShuffleOp::create(code.b, code.loc, part, zeros, lanes);
   };
-  code.loop(code.index(0), code.index(runPixels()), s.lanes, [&](Value done) {
+  code.loop(code.index(0), code.index(s.run), s.lanes, [&](Value done) {
     Value part = code.load(sums, code.add(from, done), s.lanes);
     // Of each line, whose pixels are twice as many, and so are the lines.
     Value inLine = code.rem(done, width);
@@ -145,22 +147,22 @@ void PointwiseConvolution::expandRun(Value from) {
 /// Stores or finishes `count` sums from `from` on: those of a plane of the
 /// result from `pixel` on.
 void PointwiseConvolution::finishRun(Value row, Value image, Value memref,
-                                     Value from, Value pixel, int64_t count) {
+                                     Value from, Value pixel, Value count) {
   if (output) {
-    int64_t whole = count / s.lanes * s.lanes;
+    Value whole = code.mul(code.div(count, s.lanes), s.lanes);
     auto copy = [&](Value done, Value mask) {
       storeVector(row, image, code.add(pixel, done),
                   code.load(memref, code.add(from, done), s.lanes, mask), mask);
     };
-    code.loop(code.index(0), code.index(whole), s.lanes,
+    code.loop(code.index(0), whole, s.lanes,
               [&](Value done) { copy(done, {}); });
-    if (whole < count)
-      copy(code.index(whole),
-           code.firstLanes(code.index(count - whole), s.lanes));
+    Value left = code.sub(count, whole);
+    if (getConstantIntValue(left) != 0)
+      copy(whole, code.firstLanes(left, s.lanes));
     return;
   }
   bool isFlat = kernel.keepsIndices();
-  code.loop(code.index(0), code.index(count), 1, [&](Value done) {
+  code.loop(code.index(0), count, 1, [&](Value done) {
     Value sum = memref::LoadOp::create(code.b, code.loc, memref,
                                        ValueRange{code.add(from, done)});
     Value result = code.add(pixel, done), none = code.index(0);
