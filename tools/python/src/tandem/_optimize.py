@@ -13,6 +13,7 @@ import torch
 from ._artifact import Artifact, Value
 from ._autograd import Core, in_forward_mode, seed_of
 from ._errors import CompileError, UnsupportedError, UsageError, level_of_caller
+from ._evaluation import Form, form_of
 from ._exported import OVERLAPS, inner_outputs, program_with_copies, unused_values
 from ._model import Model, seed_in_range
 from ._program import Progress
@@ -59,7 +60,7 @@ class _Forward:
         example: Any,
         structure: Any,
         fallback: str,
-        tolerance: float,
+        evaluated: Optional[Form],
     ) -> None:
         self.module = module
         self.core = core
@@ -125,9 +126,9 @@ class _Forward:
         self._hooked = any(self._hooks) or _has_global_hooks()
         self._unchanged = Unchanged(module)
         self._evaluate_differs: Optional[str] = None
-        self._tolerance = tolerance
+        #: What `evaluate` computes, until a forward in eval() was compared.
+        self._evaluated = evaluated
         self._modes = self._training()
-        self._evaluate_is_checked = not any(self._modes)
         # Trees are taken apart where there are some.
         self._plain = not example[1] and all(
             isinstance(v, torch.Tensor) for v in example[0]
@@ -261,8 +262,9 @@ class _Forward:
             if value is not None
         }
         core = self.core
-        if evaluates and not self._evaluate_is_checked:
-            return self._check_evaluate(inputs, args, kwargs)
+        if evaluates and self._evaluated is not None:
+            self._evaluate_differs = self._other_in_eval(args, kwargs)
+            self._evaluated = None
         if evaluates and self._evaluate_differs is not None:
             return self._eager(self._evaluate_differs, args, kwargs)
         made = self._evaluate(inputs) if evaluates else dict(
@@ -274,33 +276,41 @@ class _Forward:
         order = self.core.model.program("evaluate").outputs
         return dict(zip(order, self.core.evaluate(inputs)))
 
-    def _check_evaluate(
-        self, inputs: Mapping[str, torch.Tensor], args: Any, kwargs: Any
-    ) -> Any:
-        """The first call in eval() of what was compiled in train(): PyTorch's
-        own, to which `evaluate` is compared. That is the graph of train() with
-        dropout off and statistics fixed; what else a forward does otherwise in
-        eval(), and what it writes there, does not follow from it."""
-        made = self._evaluate(inputs)
-        before = self.core.versions()
-        out = type(self.module).forward(self.module, *args, **kwargs)
-        after = self.core.versions()
-        written = [n for n in before if before[n] != after[n]]
-        leaves, spec = torch.utils._pytree.tree_flatten(out)
-        if written:
-            self._evaluate_differs = f"its forward writes to '{written[0]}' in eval()"
-        elif spec != self._out_spec or not all(
-            _alike(value if name is None else made[name], leaf, self._tolerance)
-            for (name, value), leaf in zip(self._results, leaves)
-        ):
-            self._evaluate_differs = (
+    def _other_in_eval(self, args: Any, kwargs: Any) -> Optional[str]:
+        """What a forward does in eval() that `evaluate` does not, of what was
+        compiled in train(): that is the graph of train() with dropout off and
+        statistics fixed."""
+        from ._export_torch import export
+
+        # Without hooks of its own and programs, and nobody sees it.
+        shadow = object.__new__(type(self.module))
+        shadow.__dict__.update(self.module.__dict__)
+        shadow.__dict__.pop("forward", None)
+        pads: List[bool] = []
+        try:
+            with _without_hooks(shadow), _seeing_masks(shadow, pads):
+                with torch.inference_mode(False), torch.no_grad():
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # said when compiled
+                        program = export(
+                            shadow, *_apart((args, kwargs)), has_gradients=False
+                        )
+        except UnsupportedError as error:
+            return f"torch.export cannot follow its forward in eval(): {error}"
+        form = form_of(program, False)
+        structure = program.module_call_graph[0].signature.out_spec
+        if form.written:
+            return f"its forward writes to '{form.written[0]}' in eval()"
+        if form.draws:
+            return "its forward draws random numbers in eval()"
+        if pads:
+            return "a TransformerEncoder with a mask of padding makes rows 0 in eval()"
+        if structure != self._out_spec or not form.same(self._evaluated):
+            return (
                 "its forward does something else in eval() than in train() "
                 "with dropout off and statistics fixed"
             )
-        self._evaluate_is_checked = True
-        if self._evaluate_differs is not None:
-            self._say(self._evaluate_differs)
-        return out
+        return None
 
     def _result(self, made: Mapping[str, Any]) -> Any:
         results = [
@@ -338,25 +348,6 @@ class _Forward:
             "an optimized module cannot be pickled: save its state_dict(), or "
             "call tandem.torch.restore(module) before"
         )
-
-
-def _alike(a: Any, b: Any, tolerance: float) -> bool:
-    """Whether two results are one but for rounding."""
-    if not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)):
-        return type(a) is type(b) and bool(a == b)
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if not (b.is_floating_point() or b.is_complex()):
-        # Where two are nearly as large, another one may be the largest.
-        return a.numel() == 0 or float((a == b).float().mean()) >= 0.9
-    if a.dtype in (torch.bfloat16, torch.float16):
-        tolerance = max(tolerance, 0.1)
-    there = b.isfinite()
-    if not torch.equal(a.isfinite(), there):
-        return False
-    error = (a - b)[there].abs()
-    largest = b[there].abs()
-    return error.numel() == 0 or bool(error.max() <= tolerance * largest.max() + 1e-6)
 
 
 def optimize(
@@ -440,6 +431,8 @@ def optimize(
     if device is not None:
         options.setdefault("target", "cuda")
     inner = inner_outputs(program)
+    trains = any(part.training for part in module.modules())
+    evaluated = form_of(program, True) if trains else None
 
     def compiled(program: Any) -> Artifact:
         source = source_of_program(program, type(module).__name__, {})
@@ -486,9 +479,7 @@ def optimize(
         else:
             core.adopt(name, module)
     module.__dict__["forward"] = _Forward(
-        module, core, program, example, structure, fallback,
-        # Of bf16 three digits are right at best, and fewer of many products.
-        0.1 if options.get("amp") else 1e-3,
+        module, core, program, example, structure, fallback, evaluated
     )
     return module
 
@@ -547,6 +538,29 @@ def _without_hooks(module: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         module.__dict__.update(kept)
+
+
+@contextlib.contextmanager
+def _seeing_masks(module: torch.nn.Module, seen: List[bool]) -> Iterator[None]:
+    """Sees encoders that take rows of padding out in eval(), which torch.export
+    does not follow."""
+
+    def look(part: Any, args: Any, kwargs: Any) -> None:
+        masks = [kwargs.get("src_key_padding_mask"), *args[2:3]]
+        if any(mask is not None for mask in masks):
+            seen.append(True)
+
+    handles = [
+        part.register_forward_pre_hook(look, with_kwargs=True)
+        for part in module.modules()
+        if isinstance(part, torch.nn.TransformerEncoder)
+        and getattr(part, "use_nested_tensor", part.enable_nested_tensor)
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def restore(module: torch.nn.Module) -> torch.nn.Module:
