@@ -41,7 +41,8 @@ function(tandem_lit folder)
   configure_file(${PROJECT_SOURCE_DIR}/tests/lit.site.cfg.py.in
     ${site}/lit.site.cfg.py @ONLY)
   add_test(NAME lit.${folder} COMMAND ${TANDEM_LIT} -v ${site})
-  set_tests_properties(lit.${folder} PROPERTIES LABELS lit PROCESSORS 2)
+  set_tests_properties(lit.${folder} PROPERTIES LABELS lit PROCESSORS 2
+    COST 20) # some are the last that are declared
 endfunction()
 
 # tandem_generated_page(PAGE COMMAND...): docs/PAGE is what COMMAND prints. The
