@@ -160,45 +160,66 @@ public:
     return std::find(strays.begin(), strays.end(), c) != strays.end();
   }
   bool isOpen() const { return isLeftOpen; }
+  /// The cell that goes on in another line, but behind its quotes too: these
+  /// are more likely of two cells, with a line's end between them.
+  std::optional<size_t> doubtful() const { return doubtfulCell; }
 
 private:
+  /// Where a character is in its cell. Quotes begin at the beginning of a cell
+  /// alone; elsewhere a quote is text.
+  enum class Place { Begin, Quoted, Closed, Text };
+
+  static Place after(Place place, char c) {
+    if (place == Place::Quoted)
+      return c == '"' ? Place::Closed : Place::Quoted;
+    if (place == Place::Closed && c == '"')
+      return Place::Quoted; // a doubled one
+    if (c == ',')
+      return Place::Begin;
+    if (place == Place::Begin && isBlank(c))
+      return Place::Begin;
+    return place == Place::Begin && c == '"' ? Place::Quoted : Place::Text;
+  }
+  static bool isBlank(char c) { return c == ' ' || c == '\t'; }
+
   /// Where the line ends: not inside of quotes.
   size_t endOfLine() const {
-    bool isQuoted = false;
+    Place place = Place::Begin;
     for (size_t i = 0; i < left.size(); ++i) {
-      isQuoted ^= left[i] == '"';
-      if (left[i] == '\n' && !isQuoted)
+      if (left[i] == '\n' && place != Place::Quoted)
         return i;
+      place = after(place, left[i]);
     }
     // A quote that nobody closed: the line is what it looks like.
-    return isQuoted ? std::min(left.size(), left.find('\n')) : left.size();
+    return place == Place::Quoted ? std::min(left.size(), left.find('\n'))
+                                  : left.size();
   }
 
   void split(std::string_view text, std::vector<std::string> &cells) {
     cells.assign(1, "");
     strays.clear();
-    bool isQuoted = false, wasQuoted = false;
-    auto noteStray = [&] { strays.push_back(cells.size() - 1); };
-    for (size_t i = 0; i < text.size(); ++i) {
-      bool isDoubled = isQuoted && text[i] == '"' && i + 1 < text.size() &&
-                       text[i + 1] == '"';
-      if (isDoubled)
-        cells.back() += text[++i];
-      else if (text[i] == '"') {
-        if (!isQuoted && (wasQuoted || !trimmed(cells.back()).empty()))
-          noteStray();
-        isQuoted = !isQuoted;
-        wasQuoted = true;
-      } else if (text[i] == ',' && !isQuoted) {
+    doubtfulCell.reset();
+    Place place = Place::Begin;
+    bool wasQuoted = false;
+    for (char c : text) {
+      Place next = after(place, c);
+      bool isText = next == Place::Text || next == Place::Begin;
+      if (c == ',' && next == Place::Begin) {
         cells.emplace_back();
         wasQuoted = false;
-      } else {
-        if (wasQuoted && !isQuoted && text[i] != ' ' && text[i] != '\t')
-          noteStray();
-        cells.back() += text[i];
+      } else if (isText && ((wasQuoted && !isBlank(c)) || c == '"')) {
+        if (!hasStrayQuote(cells.size() - 1))
+          strays.push_back(cells.size() - 1);
+        if (wasQuoted && cells.back().find('\n') != std::string::npos)
+          doubtfulCell = cells.size() - 1;
+        cells.back() += c;
+      } else if (c != '"' || place == Place::Closed) {
+        cells.back() += c;
       }
+      wasQuoted |= next == Place::Quoted;
+      place = next;
     }
-    isLeftOpen = isQuoted;
+    isLeftOpen = place == Place::Quoted;
     for (std::string &cell : cells)
       cell = trimmed(cell);
   }
@@ -206,8 +227,16 @@ private:
   std::string_view left;
   int64_t line = 0;
   std::vector<size_t> strays;
+  std::optional<size_t> doubtfulCell;
   bool isLeftOpen = false;
 };
+
+Status doubtfulQuotes(int64_t line, size_t column) {
+  return Status::usage("line " + std::to_string(line) + ", column " +
+                       std::to_string(column + 1) +
+                       ": expected quotes around a whole cell, as they hold "
+                       "the end of a line");
+}
 
 } // namespace
 
@@ -217,6 +246,8 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   std::vector<std::string> cells, names;
   if (!lines.next(cells))
     return Status::usage("expected a table but got an empty file");
+  if (auto cell = lines.doubtful())
+    return doubtfulQuotes(lines.number(), *cell);
   size_t width = cells.size();
   auto header = takeHeader(columns);
   FirstRow first(cells, columns, otherwise);
@@ -248,6 +279,8 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
     if (lines.isOpen())
       return Status::usage(at + ": expected the quotes of column " +
                            std::to_string(cells.size()) + " to be closed");
+    if (auto cell = lines.doubtful())
+      return doubtfulQuotes(lines.number(), *cell);
     if (cells.size() != width)
       return Status::usage(at + ": expected " + std::to_string(width) +
                            " columns, as line 1 has, but got " +

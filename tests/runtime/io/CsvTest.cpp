@@ -66,6 +66,24 @@ TEST(Csv, saysLineAndColumn) {
   EXPECT_EQ(problem("a,\"b\n1,2\n"), "");
 }
 
+// A quote inside of a cell that is not asked for joined lines: rows were lost.
+TEST(Csv, quotesInsideOfACellAreText) {
+  auto rows = [](std::string_view text) {
+    auto array = parseCsv(text, "a..b", "x");
+    EXPECT_TRUE(array.ok()) << array.status().message();
+    return array.ok() ? elements<double>(*array) : std::vector<double>();
+  };
+  EXPECT_EQ(rows("t,a,b\n5\" disk,1,2\n3\" disk,3,4\n7\",5,6\n1\",7,8\n"),
+            (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(rows("a,b,t\n1,2,5\"\n3,4,3\"\n"),
+            (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(rows("t,a,b\n\"5\"\"\ndisk, \"\"\",1,2\n\"a\" \"b,3,4\n"),
+            (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(problem("t,a,b\n\"5 disk,1,2\n3\" disk,3,4\n", "a..b"),
+            "line 2, column 1: expected quotes around a whole cell, as they "
+            "hold the end of a line");
+}
+
 // The names that pandas gives to columns without one were a row of data.
 TEST(Csv, asksWhetherAFirstLineThatCountsIsAHeader) {
   for (std::string_view text : {"0,1,2\n5,6,7\n", "1,2,3\n5,6,7\n"}) {
