@@ -551,6 +551,29 @@ class ChangesTest(unittest.TestCase):
             with torch.no_grad():
                 net.weight.mul_(2)
 
+    def test_data_of_two_that_is_tied(self):
+        for a, b in ("a.bias", "norm.bias"), ("norm.weight", "norm.running_mean"):
+            with self.subTest(a):
+                self.setUp()
+                self.changed(
+                    lambda net: setattr(
+                        net.get_parameter(a), "data", net.state_dict()[b]
+                    ),
+                    "show one storage",
+                )
+                self.train(self.mine, 3), self.train(self.plain, 3)
+                self.compare(fallback=False)  # said once
+
+    def test_data_of_two_that_is_tied_in_a_compiled_model(self):
+        net = tandem.torch.Compiled(
+            tandem.compile(nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 6)), (self.x,)),
+            device="cpu",
+        )
+        first, second = (p for n, p in net.named_parameters() if "weight" in n)
+        second.data = first.data
+        with self.assertRaisesRegex(tandem.UnsupportedError, "show one storage"):
+            net(self.x)
+
     def test_a_weight_that_is_turned(self):
         # The same memory, read otherwise.
         self.changed(

@@ -16,6 +16,7 @@ from ._artifact import Artifact
 from ._errors import FailedError, UnsupportedError, UsageError
 from ._exchange import Tensor
 from ._model import Context, Model
+from ._storage import one_storage
 
 __all__ = ["Core", "seed_of"]
 
@@ -224,11 +225,19 @@ class Core:
         if self._is_bound:
             self._is_bound = False  # until the next look
             return
-        for name, (place, last) in self._places.items():
-            if place.get(last) is None:
+        there = {n: place.get(last) for n, (place, last) in self._places.items()}
+        moved = []
+        for name, tensor in there.items():
+            if tensor is None:
                 raise UnsupportedError(f"'{name}' was taken out of the module")
-            if place[last] is not self.tensors[name]:
-                self.bind(name, place[last])
+            if tensor is not self.tensors[name] or self._moved(name, tensor):
+                moved.append(name)
+        tied = one_storage(self.current()) if moved else None
+        if tied is not None:
+            raise UnsupportedError(tied)
+        for name in moved:
+            if there[name] is not self.tensors[name]:
+                self.bind(name, there[name])
         for name, tensor in self.tensors.items():
             if self._moved(name, tensor):
                 self.bind(name, tensor)
@@ -321,7 +330,7 @@ class Core:
                 if tensor.device.type == "cpu" and tensor.is_shared():
                     return f"'{name}' is in memory that processes share"
         self._is_bound = is_bound
-        return None
+        return None if is_bound else one_storage(self.current())
 
     def _order(self) -> None:
         if self._device.type == "cuda":
