@@ -87,6 +87,40 @@ class HooksTest(unittest.TestCase):
                     for handle in handles:
                         handle.remove()
 
+    def test_an_output_that_is_returned_twice(self):
+        """One tensor, as in PyTorch: a write, a hook and gradients are of both."""
+
+        class Twice(torch.nn.Linear):
+            def forward(self, x):
+                h = super().forward(x)
+                return h, {"h": h, "tail": h[1:], "more": h[1:]}, h.sum()
+
+        class Alone(torch.nn.Linear):
+            def forward(self, x):
+                h = super().forward(x)
+                return h, h
+
+        x = torch.randn(3, 4)
+        for kind in (Twice, Alone):
+            mine = kind(4, 2)
+            plain = copy.deepcopy(mine)
+            tandem.torch.optimize(mine, (x,), fallback="refuse")
+            for net in (mine, plain):
+                a, b, *_ = net(x)
+                b = b["h"] if kind is Twice else b
+                self.assertIs(a, b)
+                if kind is Alone:
+                    b.register_hook(lambda g: g * 3)
+                (a.square().sum() + b.sin().sum()).backward()
+                with torch.no_grad():
+                    a.add_(1)
+                    torch.testing.assert_close(b, net(x)[0] + 1)
+            torch.testing.assert_close(mine.weight.grad, plain.weight.grad)
+            mine.eval()
+            with torch.no_grad():
+                out = mine(x)
+                self.assertIs(out[0], out[1]["h"] if kind is Twice else out[1])
+
     def test_inner_hooks_that_are_gone(self):
         x = torch.randn(3, 4)
         mine = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Tanh())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Set
+from typing import Any, Dict, Set
 
 import torch
 
@@ -20,12 +20,16 @@ def program_with_copies(program: Any) -> Any:
     signature = program.graph_signature
     kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
     values = list(result.args[0])
+    copies: Dict[Any, Any] = {}  # what is returned twice is one
     for index, (spec, value) in enumerate(zip(signature.output_specs, values)):
         if spec.kind != kind or not isinstance(value, torch.fx.Node):
             continue
-        with graph.inserting_before(result):
-            node = graph.call_function(torch.ops.aten.clone.default, (value,))
-        node.meta.update(value.meta)
+        node = copies.get(value)
+        if node is None:
+            with graph.inserting_before(result):
+                node = graph.call_function(torch.ops.aten.clone.default, (value,))
+            node.meta.update(value.meta)
+            copies[value] = node
         spec.arg.name = node.name
         values[index] = node
     result.args = (tuple(values),)
@@ -34,8 +38,7 @@ def program_with_copies(program: Any) -> Any:
 
 
 def inner_outputs(program: Any) -> Set[str]:
-    """Of the outputs those from which another one follows, or that are another
-    one, too."""
+    """Of the outputs those from which another one follows."""
     nodes = {node.name: node for node in program.graph.nodes}
     kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
     made = [
@@ -45,7 +48,7 @@ def inner_outputs(program: Any) -> Set[str]:
     ]
     inner: Set[str] = set()
     for number, node in enumerate(made):
-        others = [n for i, n in enumerate(made) if i != number and n is not None]
+        others = [n for n in made if n is not None and n is not node]
         if node is None or node.op != "call_function":
             continue
         seen = {node}
@@ -56,7 +59,7 @@ def inner_outputs(program: Any) -> Set[str]:
                 if user not in seen and "detach" not in str(user.target):
                     seen.add(user)
                     rest.append(user)
-        if node in others or any(other in seen for other in others):
+        if any(other in seen for other in others):
             inner.add(f"output{number}")
     return inner
 

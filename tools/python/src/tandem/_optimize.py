@@ -85,27 +85,30 @@ class _Forward:
         ]
         self._out_spec = structure
         out_kind = torch.export.graph_signature.OutputKind.USER_OUTPUT
-        #: Of each leaf of the result: the name of a tensor, or what it is.
+        #: Of each leaf of the result: the name of a tensor, or what it is. One
+        #: that is returned twice is one tensor, so that writes show in both.
         self._results: List[Tuple[Optional[str], Any]] = []
+        firsts: Dict[str, str] = {}
+        made: List[Optional[str]] = []
         for spec in signature.output_specs:
             if spec.kind == out_kind:
                 is_tensor = isinstance(
                     spec.arg, torch.export.graph_signature.TensorArgument
                 )
+                name = f"output{len(made)}"
+                made.append(name if is_tensor else None)
                 self._results.append(
-                    (f"output{len(self._results)}", None)
+                    (firsts.setdefault(spec.arg.name, name), None)
                     if is_tensor
                     else (None, spec.arg.value)
                 )
-        made = [name for name, _ in self._results]
         tensors = {**dict(zip(names, leaves)), **core.tensors}
         core.zeros = {
             name: sources
             for name, sources in zero_gradients(program, made, tensors).items()
             if name not in core.cotangents
         }
-        numbered = {name for name, _ in self._results if name is not None}
-        if numbered != set(core.program.outputs):
+        if {name for name in made if name} != set(core.program.outputs):
             raise UnsupportedError(
                 "the artifact's outputs are not those of the module: "
                 + ", ".join(f"'{n}'" for n in core.program.outputs)
