@@ -343,6 +343,15 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
                                         : ""));
     return finish(node, to, false);
   }
+  // What reads it cannot be told to be wrong; graphs inside have other nodes.
+  bool readsUnknown = readsWrong(data, to);
+  if (readsUnknown &&
+      llvm::none_of(data.inputs, [](const NamedArgument &input) {
+        return input.argument.form == Form::Graph;
+      })) {
+    node.failed_ = true;
+    return finish(node, to, false);
+  }
   Block *block = builder.getInsertionBlock();
   Operation *before = block->empty() ? nullptr : &block->back();
   ScopedDiagnosticHandler handler(
@@ -359,7 +368,7 @@ void GraphTranslator::addNode(const NodeData &data, Scope &to) {
       });
   size_t known = problems.size();
   bool isMade = succeeded((*translation)(node)) && !node.failed_;
-  if (!isMade && problems.size() == known && !readsWrong(data, to))
+  if (!isMade && problems.size() == known && !readsUnknown)
     (void)node.error("cannot be translated");
   finish(node, to, isInPlace);
   tag(before);

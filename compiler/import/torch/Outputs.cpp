@@ -65,6 +65,7 @@ void GraphTranslator::addOutputs(Scope &to) {
       if (!made) {
         if (!to.refs.count(output.argument.names[0]))
           problem(where, "the graph makes no such value");
+        to.refs.try_emplace(name); // for --loss: its maker is wrong
         continue;
       }
       std::string unique = name;
