@@ -9,6 +9,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 namespace tandem::commands {
 
@@ -25,6 +27,24 @@ std::optional<int64_t> axisOfScores(std::string_view text, int64_t rank) {
   return isOne ? std::optional(axis) : std::nullopt;
 }
 
+/// Integers of 64 bits as they are: f64 does not hold them.
+static __int128 integerAt(DType dtype, const std::byte *data, int64_t index) {
+  if (dtype != DType::U64)
+    return io::elementAsInteger(dtype, data, index);
+  uint64_t value = 0;
+  std::memcpy(&value, data + index * int64_t(sizeof value), sizeof value);
+  return value;
+}
+
+/// Calls `use` with a function that returns element `i` in a type that holds
+/// it.
+template <typename Use>
+static auto withElements(DType dtype, const std::byte *data, Use use) {
+  if (dtype == DType::I64 || dtype == DType::U64)
+    return use([=](int64_t i) { return integerAt(dtype, data, i); });
+  return use([=](int64_t i) { return io::elementAsDouble(dtype, data, i); });
+}
+
 int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
   const auto *data = scores.data<std::byte>();
   std::span<const int64_t> shape = scores.shape();
@@ -32,18 +52,20 @@ int64_t argmax(const Tensor &scores, int64_t axis, int64_t position) {
   for (int64_t dim : shape.subspan(axis + 1))
     step *= dim;
   int64_t begin = position / step * step * count + position % step;
-  int64_t best = 0;
-  double largest = -INFINITY;
-  for (int64_t i = 0; i < count; ++i) {
-    double score = io::elementAsDouble(scores.dtype(), data, begin + i * step);
-    if (std::isnan(score))
-      return -1;
-    if (score > largest) {
-      largest = score;
-      best = i;
+  return withElements(scores.dtype(), data, [&](auto at) -> int64_t {
+    int64_t best = 0;
+    auto largest = at(begin);
+    for (int64_t i = 0; i < count; ++i) {
+      auto score = at(begin + i * step);
+      if (score != score) // NaN
+        return -1;
+      if (score > largest) {
+        largest = score;
+        best = i;
+      }
     }
-  }
-  return best;
+    return best;
+  });
 }
 
 Result<int64_t> axisFor(const std::string &option, const Slot &output,
@@ -283,7 +305,11 @@ Status Metric::bind(const Slot &output, int64_t rows, int64_t batch,
   for (int64_t dim : view.shape.subspan(1))
     perRow_ *= dim;
   // As the program reads it, which may scale it; else as it is.
-  type_ = isOfNumbers ? input ? input->dtype : DType::F64 : view.dtype;
+  bool areIntegers = io::isInteger(view.dtype) && io::isInteger(output.dtype) &&
+                     !array->cast.scales;
+  type_ = isOfNumbers && input          ? input->dtype
+          : isOfNumbers && !areIntegers ? DType::F64
+                                        : view.dtype;
   row_.resize(size_t(perRow_ * artifact::byteSize(*type_)));
   return Status::success();
 }
@@ -295,19 +321,18 @@ bool Metric::isAmongLargest(const Tensor &output, int64_t position,
   for (int64_t dim : shape.subspan(size_t(axis_) + 1))
     step *= dim;
   int64_t begin = position / step * step * count + position % step;
-  auto at = [&](int64_t i) {
-    return io::elementAsDouble(output.dtype(), output.data<std::byte>(),
-                               begin + i * step);
+  auto isAmong = [&](auto at) {
+    auto own = at(begin + label * step);
+    int64_t before = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      auto score = at(begin + i * step);
+      if (score != score) // NaN
+        return false;
+      before += score > own || (score == own && i < label);
+    }
+    return before < most_;
   };
-  double own = at(label);
-  int64_t before = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double score = at(i);
-    if (std::isnan(score))
-      return false;
-    before += score > own || (score == own && i < label);
-  }
-  return before < most_;
+  return withElements(output.dtype(), output.data<std::byte>(), isAmong);
 }
 
 int64_t Metric::predicted(const Tensor &output, int64_t position) const {
@@ -323,20 +348,23 @@ void Metric::addLabel(const Tensor &output, int64_t position, int64_t label) {
   if (kind_ == Kind::Top) {
     right_ += isAmongLargest(output, position, label);
   } else if (kind_ == Kind::Auc) {
-    auto at = [&](int64_t i) {
-      return io::elementAsDouble(output.dtype(), output.data<std::byte>(), i);
+    auto addScore = [&](auto at) {
+      auto score = at(position);
+      if (axis_ >= 0) {
+        int64_t step = 1;
+        for (int64_t dim : output.shape().subspan(size_t(axis_) + 1))
+          step *= dim;
+        int64_t begin = position / step * step * 2 + position % step;
+        score = at(begin + step) - at(begin);
+      }
+      auto high = double(score);
+      // What f64 loses of an integer; of floats nothing (or NaN).
+      double low = 0;
+      if constexpr (!std::is_same_v<decltype(score), double>)
+        low = double(score - __int128(high));
+      scores_.push_back({{high, low}, label == 1});
     };
-    double score = 0;
-    if (axis_ < 0) {
-      score = at(position);
-    } else {
-      int64_t step = 1;
-      for (int64_t dim : output.shape().subspan(size_t(axis_) + 1))
-        step *= dim;
-      int64_t begin = position / step * step * 2 + position % step;
-      score = at(begin + step) - at(begin);
-    }
-    scores_.push_back({score, label == 1});
+    withElements(output.dtype(), output.data<std::byte>(), addScore);
   } else {
     int64_t found = predicted(output, position);
     ++classes_[size_t(label)].actual;
@@ -348,9 +376,9 @@ void Metric::addLabel(const Tensor &output, int64_t position, int64_t label) {
 
 /// Sums of squares about the mean by Welford's recurrence ("Note on a method
 /// for calculating corrected sums of squares and products", 1962).
-void Metric::addNumber(double number, double target) {
+void Metric::addNumber(double difference, double target) {
   ++counted_;
-  double difference = target - number, deviation = target - mean_;
+  double deviation = target - mean_;
   error_ +=
       kind_ == Kind::Mae ? std::fabs(difference) : difference * difference;
   mean_ += deviation / double(counted_);
@@ -367,10 +395,18 @@ void Metric::add(const Tensor &output, int64_t first, int64_t rows) {
     if (kind_ == Kind::Mae || kind_ == Kind::R2) {
       io::castElements(from, array.dtype, row_.data(), *type_, perRow_,
                        with_->cast);
-      for (int64_t i = 0; i < perRow_; ++i)
-        addNumber(io::elementAsDouble(output.dtype(), output.data<std::byte>(),
-                                      row * perRow_ + i),
-                  io::elementAsDouble(*type_, row_.data(), i));
+      bool areIntegers = io::isInteger(output.dtype()) && io::isInteger(*type_);
+      const auto *numbers = output.data<std::byte>();
+      for (int64_t i = 0; i < perRow_; ++i) {
+        int64_t at = row * perRow_ + i;
+        double target = io::elementAsDouble(*type_, row_.data(), i);
+        double difference =
+            areIntegers
+                ? double(integerAt(*type_, row_.data(), i) -
+                         integerAt(output.dtype(), numbers, at))
+                : target - io::elementAsDouble(output.dtype(), numbers, at);
+        addNumber(difference, target);
+      }
       continue;
     }
     bool isInteger = io::isInteger(array.dtype);
@@ -394,13 +430,13 @@ void Metric::addMean(double mean) {
 double Metric::areaUnderCurve() const {
   std::vector<Score> sorted = scores_;
   for (const Score &one : sorted)
-    if (std::isnan(one.score))
+    if (std::isnan(one.score.first))
       return NAN;
   std::ranges::sort(sorted, {}, &Score::score);
   double twice = 0, zeros = 0, ones = 0;
   for (size_t i = 0; i < sorted.size();) {
     double equalZeros = 0, equalOnes = 0;
-    double score = sorted[i].score;
+    auto score = sorted[i].score;
     for (; i < sorted.size() && sorted[i].score == score; ++i)
       ++(sorted[i].isOne ? equalOnes : equalZeros);
     twice += equalOnes * (2 * zeros + equalZeros);

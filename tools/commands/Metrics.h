@@ -76,14 +76,14 @@ private:
     int64_t predicted = 0, actual = 0, both = 0;
   };
   struct Score {
-    double score;
+    std::pair<double, double> score; ///< and what f64 loses of an integer
     bool isOne;
   };
 
   Status bindLabels(const artifact::Slot &output, int64_t rows, int64_t batch);
   Status bindNumbers(const artifact::Slot &output, int64_t rows);
   void addLabel(const runtime::Tensor &output, int64_t position, int64_t label);
-  void addNumber(double number, double target);
+  void addNumber(double difference, double target);
   bool isAmongLargest(const runtime::Tensor &output, int64_t position,
                       int64_t label) const;
   int64_t predicted(const runtime::Tensor &output, int64_t position) const;

@@ -106,6 +106,58 @@ TEST(Metric, T15_TopCountsLabelsAmongTheLargestScores) {
   }
 }
 
+/// The metric of one row of integers.
+template <typename T>
+double valueOfIntegers(const std::string &text, DType dtype,
+                       std::vector<int64_t> shape, std::vector<T> scores,
+                       const NamedArray &array) {
+  auto metric = Metric::parse(text);
+  EXPECT_TRUE(metric) << metric.status().message();
+  artifact::Slot slot = slotOf(shape);
+  slot.dtype = dtype;
+  Status status = metric->bind(slot, shape[0], shape[0], &array, nullptr);
+  EXPECT_TRUE(status.ok()) << status.message();
+  auto output = runtime::Tensor::zeros(dtype, shape);
+  EXPECT_TRUE(output);
+  std::copy(scores.begin(), scores.end(), output->mutableData<T>());
+  metric->add(*output, 0, shape[0]);
+  return metric->value();
+}
+
+// They went through f64, in which 2^53 + 1 and 2^63 + 1 are other ones.
+TEST(Metric, comparesIntegersAsTheyAre) {
+  constexpr int64_t large = int64_t(1) << 53;
+  constexpr uint64_t huge = uint64_t(1) << 63;
+  std::vector<int64_t> ofSigned = {large, large + 1, 1};
+  std::vector<uint64_t> ofUnsigned = {huge, huge + 1, 1};
+  const std::vector<int64_t> shape = {1, 3};
+  auto scores = runtime::Tensor::zeros(DType::I64, shape);
+  std::copy(ofSigned.begin(), ofSigned.end(), scores->mutableData<int64_t>());
+  EXPECT_EQ(argmax(*scores, 1, 0), 1);
+  scores = runtime::Tensor::zeros(DType::U64, shape);
+  std::copy(ofUnsigned.begin(), ofUnsigned.end(),
+            scores->mutableData<uint64_t>());
+  EXPECT_EQ(argmax(*scores, 1, 0), 1);
+  NamedArray label = {"y", io::test::arrayOf<int64_t>(DType::I64, {1}, {1})};
+  for (const char *text : {"top1:out,y", "f1:out,y"}) {
+    EXPECT_EQ(valueOfIntegers(text, DType::I64, {1, 3}, ofSigned, label), 1);
+    EXPECT_EQ(valueOfIntegers(text, DType::U64, {1, 3}, ofUnsigned, label), 1);
+  }
+  NamedArray target = {
+      "y", io::test::arrayOf<int64_t>(DType::I64, {1}, {-large - 1})};
+  EXPECT_EQ(
+      valueOfIntegers<int64_t>("mae:out,y", DType::I64, {1}, {-large}, target),
+      1);
+  NamedArray labels = {"y",
+                       io::test::arrayOf<int64_t>(DType::I64, {2}, {0, 1})};
+  EXPECT_EQ(valueOfIntegers<int64_t>("auc:out,y", DType::I64, {2},
+                                     {large, large + 1}, labels),
+            1);
+  EXPECT_EQ(valueOfIntegers<uint64_t>("auc:out,y", DType::U64, {2, 2},
+                                      {huge, huge, huge, huge + 1}, labels),
+            1);
+}
+
 TEST(Metric, T15_F1AndIoUAreMeansOverTheClassesThatOccur) {
   double f1 = 0, iou = 0;
   for (int64_t c = 0; c < 4; ++c) {
