@@ -13,44 +13,120 @@
 namespace tandem::io {
 namespace {
 
-std::optional<double> numberOf(std::string_view cell) {
-  if (cell.starts_with('+'))
+/// The number of a cell without its plus, behind which is no other sign.
+template <typename Number>
+std::from_chars_result readNumber(std::string_view cell, Number &value) {
+  if (cell.starts_with('+') && !cell.starts_with("+-"))
     cell.remove_prefix(1);
-  double value = 0;
   auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != cell.data() + cell.size() ||
-      cell.empty())
-    return std::nullopt;
-  return value;
+  if (parsed.ptr != cell.data() + cell.size())
+    parsed.ec = std::errc::invalid_argument;
+  return parsed;
+}
+
+std::optional<double> numberOf(std::string_view cell) {
+  double value = 0;
+  return readNumber(cell, value).ec == std::errc() ? std::optional(value)
+                                                   : std::nullopt;
 }
 
 /// True for what is written as a number and is beyond what f64 holds, or
 /// between 0 and the least that it does.
 bool isOutOfRange(std::string_view cell) {
-  if (cell.starts_with('+'))
-    cell.remove_prefix(1);
   double value = 0;
-  auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return parsed.ec == std::errc::result_out_of_range &&
-         parsed.ptr == cell.data() + cell.size();
+  return readNumber(cell, value).ec == std::errc::result_out_of_range;
 }
 
-/// The value of digits with a sign, where 64 bits hold it.
-std::optional<int64_t> integerOf(std::string_view cell) {
-  if (cell.starts_with('+'))
-    cell.remove_prefix(1);
-  int64_t value = 0;
-  auto parsed = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != cell.data() + cell.size())
+/// The value of digits with a sign, where 64 bits hold it: bits of i64, or of
+/// u64 where i64 does not reach.
+struct Integer {
+  uint64_t bits = 0;
+  bool isNegative = false, isBeyondSigned = false;
+
+  static std::optional<Integer> of(std::string_view cell) {
+    int64_t value = 0;
+    if (readNumber(cell, value).ec == std::errc())
+      return Integer{uint64_t(value), value < 0, false};
+    uint64_t large = 0;
+    if (readNumber(cell, large).ec == std::errc())
+      return Integer{large, false, true};
     return std::nullopt;
-  return value;
-}
+  }
+  artifact::DType type() const {
+    return isBeyondSigned ? artifact::DType::U64 : artifact::DType::I64;
+  }
+  bool fits(artifact::DType to) const {
+    return !firstInexact(
+        {type(), {}, std::as_bytes(std::span(&bits, size_t(1)))}, to);
+  }
+  /// Where f64 does not tell each integer from the next.
+  bool isWide() const {
+    uint64_t magnitude = isNegative ? 0 - bits : bits;
+    return magnitude >= uint64_t(1) << 53;
+  }
+};
 
-/// Whether f64 holds it.
-bool isExact(int64_t value) {
-  auto number = double(value);
-  return number < 0x1p63 && int64_t(number) == value;
-}
+/// The integers of a table, until it is known what they are read as.
+class Integers {
+public:
+  Integers(size_t width, std::optional<artifact::DType> wanted)
+      : wanted(wanted && artifact::isFloat(*wanted) ? wanted : std::nullopt),
+        columns(width) {}
+
+  /// `where` says where the cell is, and what.
+  template <typename Where>
+  void add(const std::optional<Integer> &cell, size_t column, Where where) {
+    columns[column].areIntegers &= cell.has_value();
+    areAll &= cell.has_value();
+    appendInteger(bytes, cell ? cell->bits : 0);
+    if (!cell)
+      return;
+    isWide |= cell->isWide();
+    if (cell->isBeyondSigned && beyondSigned.empty())
+      beyondSigned = where();
+    hasNegative |= cell->isNegative;
+    if (inexact.empty() && cell->isWide() && !cell->fits(artifact::DType::F64))
+      inexact = where();
+    std::string &lost = columns[column].lost;
+    if (wanted && lost.empty() && !cell->fits(*wanted))
+      lost = where();
+  }
+
+  /// Makes `array`, of f64, one of integers where it has to be.
+  Status finish(Array &array) {
+    for (const Column &column : columns)
+      if (column.areIntegers && !column.lost.empty())
+        return Status::usage(column.lost + " is an integer that " +
+                             std::string(spelling(*wanted)) +
+                             " cannot hold exactly; '--cast=round' rounds it");
+    if (!areAll)
+      return inexact.empty()
+                 ? Status::success()
+                 : Status::usage(inexact + " is an integer that f64 does not "
+                                           "hold, among numbers that are no "
+                                           "integers");
+    if (!beyondSigned.empty() && hasNegative)
+      return Status::usage(beyondSigned + " is an integer that i64 does not "
+                                          "hold, among negative ones");
+    if (isWide)
+      array = {beyondSigned.empty() ? artifact::DType::I64
+                                    : artifact::DType::U64,
+               array.shape, std::move(bytes)};
+    return Status::success();
+  }
+
+private:
+  struct Column {
+    bool areIntegers = true;
+    std::string lost; ///< where the first one is that `wanted` does not hold
+  };
+
+  std::optional<artifact::DType> wanted;
+  std::vector<Column> columns;
+  std::vector<std::byte> bytes;
+  bool areAll = true, isWide = false, hasNegative = false;
+  std::string beyondSigned, inexact;
+};
 
 /// True for what is no number but stands where one is missing, or is written
 /// as one: no name of a column.
@@ -241,7 +317,8 @@ Status doubtfulQuotes(int64_t line, size_t column) {
 } // namespace
 
 Result<Array> parseCsv(std::string_view text, std::string_view columns,
-                       std::string_view otherwise) {
+                       std::string_view otherwise,
+                       std::optional<artifact::DType> wanted) {
   Lines lines(text);
   std::vector<std::string> cells, names;
   if (!lines.next(cells))
@@ -270,10 +347,7 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
   if (Status status = choice.choose(columns, otherwise); !status)
     return status;
   Array result{artifact::DType::F64, {0}, {}};
-  // A table of integers that f64 does not hold is of i64.
-  std::vector<std::byte> integers;
-  bool areIntegers = true;
-  std::string large; // where the first one is that f64 does not hold
+  Integers integers(width, wanted);
   for (; hasRow; hasRow = lines.next(cells)) {
     auto at = "line " + std::to_string(lines.number());
     if (lines.isOpen())
@@ -292,7 +366,7 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
       if (lines.hasStrayQuote(c))
         return Status::usage(cell + ": expected quotes around a whole cell");
       auto number = numberOf(cells[c]);
-      auto integer = integerOf(cells[c]);
+      auto integer = Integer::of(cells[c]);
       if (!number || (isDigits(cells[c]) && !integer))
         return Status::usage(cell + ": expected a number" +
                              (number                   ? " of 64 bits"
@@ -300,29 +374,25 @@ Result<Array> parseCsv(std::string_view text, std::string_view columns,
                                                        : "") +
                              " but got " + inQuotes(cells[c]));
       appendInteger(result.bytes, *number);
-      areIntegers &= integer.has_value();
-      appendInteger(integers, integer.value_or(0));
-      if (integer && large.empty() && !isExact(*integer))
-        large = cell + ": " + inQuotes(cells[c]);
+      integers.add(integer, c,
+                   [&] { return cell + ": " + inQuotes(cells[c]); });
     }
     ++result.shape[0];
   }
-  if (!large.empty() && !areIntegers)
-    return Status::usage(large + " is an integer that f64 does not hold, among "
-                                 "numbers that are no integers");
-  if (!large.empty())
-    result = {artifact::DType::I64, result.shape, std::move(integers)};
+  if (Status status = integers.finish(result); !status)
+    return status;
   if (!choice.isOne)
     result.shape.push_back(int64_t(choice.chosen.size()));
   return result;
 }
 
 Result<Array> readCsv(const std::string &path, const std::string &columns,
-                      const std::string &otherwise) {
+                      const std::string &otherwise,
+                      std::optional<artifact::DType> wanted) {
   auto file = readFile(path);
   if (!file)
     return std::move(file).status();
-  auto array = parseCsv(asText(*file), columns, otherwise);
+  auto array = parseCsv(asText(*file), columns, otherwise, wanted);
   if (!array)
     return std::move(array).status().in(inQuotes(path));
   return array;

@@ -3,15 +3,17 @@
 // Cells are parted by commas, rows by line ends; a cell may be in double
 // quotes. If the cells of the first row are names, that row has the columns'
 // names; an empty cell, 'NA' or '1e999' among numbers is no name but an error.
-// What is read is an array [rows, columns] of f64 (of i64, where integers are
-// too large for f64), or [rows] of one column asked for by its name or number.
-// Errors say the line and the column.
+// What is read is an array [rows, columns] of f64 (of i64 or u64, where all are
+// integers and one is too large for f64), or [rows] of one column asked for by
+// its name or number. Errors say the line and the column.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_RUNTIME_IO_CSV_H
 #define TANDEM_RUNTIME_IO_CSV_H
 
 #include "runtime/io/Array.h"
+
+#include <optional>
 
 namespace tandem::io {
 
@@ -21,12 +23,16 @@ namespace tandem::io {
 /// "header=yes" or "header=no", with a comma before what follows, says whether
 /// the first line has names; it has to where that is 0, 1, 2, ... or 1, 2, 3,
 /// ..., and other lines follow, or numbers among names that are not asked for.
+/// A column of integers, one of which the floats `wanted` cannot hold, is an
+/// error; numbers with a point or an exponent are rounded.
 Result<Array> parseCsv(std::string_view text, std::string_view columns,
-                       std::string_view otherwise);
+                       std::string_view otherwise,
+                       std::optional<artifact::DType> wanted = std::nullopt);
 
 /// Reads the file `path`; messages begin with it.
 Result<Array> readCsv(const std::string &path, const std::string &columns,
-                      const std::string &otherwise);
+                      const std::string &otherwise,
+                      std::optional<artifact::DType> wanted = std::nullopt);
 
 /// An array, of which each row of the first dimension is a row of a table.
 struct CsvColumns {

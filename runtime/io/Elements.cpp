@@ -202,7 +202,7 @@ Result<Array> parseScalar(std::string_view text, DType dtype) {
     return result;
   }
   std::string_view digits = text;
-  if (digits.starts_with('+'))
+  if (digits.starts_with('+') && !digits.starts_with("+-"))
     digits.remove_prefix(1);
   const char *end = digits.data() + digits.size();
   if (isInteger(dtype)) {

@@ -2,6 +2,7 @@
 #include "tools/commands/Arrays.h"
 
 #include "runtime/io/Argument.h"
+#include "runtime/io/Csv.h"
 #include "runtime/io/Elements.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Tensors.h"
@@ -241,12 +242,18 @@ Result<NamedArray> readOne(const io::Argument &argument, const Value *value,
     check = [=](artifact::DType dtype, std::span<const int64_t> shape) {
       return checkLarge(*value, takesRows, dtype, shape);
     };
-  auto array = io::readArgument(
-      argument, value ? value->dtype : artifact::DType::F32, check);
+  io::Cast cast = casts.of(argument.name);
+  std::optional<artifact::DType> exact; // what integers of a table have to fit
+  if (value && !cast.rounds)
+    exact = value->dtype;
+  auto array =
+      argument.kind == io::Argument::Kind::Csv
+          ? io::readCsv(argument.text, argument.member, argument.name, exact)
+          : io::readArgument(
+                argument, value ? value->dtype : artifact::DType::F32, check);
   if (!array)
     return std::move(array).status();
-  NamedArray result = {argument.name, *std::move(array),
-                       casts.of(argument.name)};
+  NamedArray result = {argument.name, *std::move(array), cast};
   if (argument.kind != io::Argument::Kind::Scalar)
     result.file = argument.text;
   if (argument.kind == io::Argument::Kind::Csv) {

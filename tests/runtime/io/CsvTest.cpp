@@ -1,6 +1,7 @@
 //===- CsvTest.cpp - tables, and rules for other types --------------------===//
 #include "runtime/io/Csv.h"
 #include "runtime/io/Cast.h"
+#include "runtime/io/Elements.h"
 #include "tests/runtime/io/Bytes.h"
 
 namespace tandem::io::test {
@@ -138,9 +139,53 @@ TEST(Csv, integersKeepTheirValue) {
   EXPECT_EQ(parseCsv("a\n9007199254740993\n0.5\n", "", "a").status().message(),
             "line 2, column 1 ('a'): '9007199254740993' is an integer that f64 "
             "does not hold, among numbers that are no integers");
-  EXPECT_EQ(parseCsv("a\n9223372036854775808\n", "", "a").status().message(),
+}
+
+// -2^63 was said to be beyond what f64 tells apart, and 2^63 beyond 64 bits.
+TEST(Csv, readsAllIntegersOf64Bits) {
+  auto least = parseCsv("a\n-9223372036854775808\n1\n", "", "a");
+  ASSERT_TRUE(least.ok()) << least.status().message();
+  ASSERT_EQ(least->dtype, DType::I64);
+  EXPECT_EQ(elements<int64_t>(*least), (std::vector<int64_t>{INT64_MIN, 1}));
+  auto large = parseCsv("a\n18446744073709551615\n+1\n", "", "a");
+  ASSERT_TRUE(large.ok()) << large.status().message();
+  ASSERT_EQ(large->dtype, DType::U64);
+  EXPECT_EQ(elements<uint64_t>(*large), (std::vector<uint64_t>{UINT64_MAX, 1}));
+  EXPECT_EQ(problem("a\n18446744073709551616\n"),
             "line 2, column 1 ('a'): expected a number of 64 bits but got "
-            "'9223372036854775808'");
+            "'18446744073709551616'");
+  EXPECT_EQ(problem("a\n9223372036854775808\n-1\n"),
+            "line 2, column 1 ('a'): '9223372036854775808' is an integer that "
+            "i64 does not hold, among negative ones");
+}
+
+// Digits of integers were rounded off, which those of an .npy are not.
+TEST(Csv, aColumnOfIntegersIsNotRounded) {
+  auto wrong = [](std::string_view text, DType wanted) {
+    auto array = parseCsv(text, "", "x", wanted);
+    return array ? "" : array.status().message();
+  };
+  std::string end = " cannot hold exactly; '--cast=round' rounds it";
+  EXPECT_EQ(wrong("a,b\n1,2.5\n16777217,2\n", DType::F32),
+            "line 3, column 1 ('a'): '16777217' is an integer that f32" + end);
+  EXPECT_EQ(wrong("a\n2049\n", DType::F16),
+            "line 2, column 1 ('a'): '2049' is an integer that f16" + end);
+  EXPECT_EQ(wrong("a\n9007199254740993\n", DType::F64),
+            "line 2, column 1 ('a'): '9007199254740993' is an integer that "
+            "f64" +
+                end);
+  // Decimal text, and what fits.
+  EXPECT_EQ(wrong("a,b\n16777217,0.1\n0.5,16777216\n", DType::F32), "");
+  EXPECT_EQ(wrong("a\n16777217e0\n", DType::F32), "");
+  EXPECT_EQ(wrong("a\n16777217\n", DType::F64), "");
+}
+
+// It was -1.
+TEST(Csv, takesOneSign) {
+  EXPECT_EQ(problem("1,+-1,3\n4,5,6\n"),
+            "line 1, column 2: expected a number but got '+-1'");
+  EXPECT_FALSE(parseScalar("+-1", DType::F32).ok());
+  EXPECT_FALSE(parseScalar("+-1", DType::I32).ok());
 }
 
 // 1e999 is a number, but the message said that one was expected.
