@@ -333,8 +333,9 @@ TDM_EXPORT tdm_status tdm_initialize(tdm_model *model, uint64_t seed);
  * that of an index, whose files lie beside it: one for each rank (comm.h). */
 TDM_EXPORT tdm_status tdm_save(const tdm_model *model, const char *path);
 /* Reads them, of a file, an index or a folder with one index: it must have
- * every parameter, with its type and shape; a state that it lacks keeps its
- * value; other tensors in it are ignored. */
+ * every parameter, with its shape and its type, or one all of whose numbers the
+ * type holds (bf16 for f32); a state that it lacks keeps its value; other
+ * tensors in it are ignored. */
 TDM_EXPORT tdm_status tdm_load(tdm_model *model, const char *path);
 
 /*--- Running ---------------------------------------------------------------*/

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/c_api/CApi.h"
 #include "runtime/checkpoint/SaveShards.h"
+#include "runtime/io/Elements.h"
 #include "runtime/io/FileKind.h"
 #include "runtime/io/Tensors.h"
 #include "runtime/model/Predict.h"
@@ -149,9 +150,13 @@ Status load(Model &model, const char *path) {
     auto found = files->entries().find(*name);
     if (found != files->entries().end()) {
       got = describe(found->second.dtype, found->second.shape);
-      if (found->second.dtype == value.dtype &&
+      if (checkpoint::mayBecome(found->second.dtype, value.dtype) &&
           part.fits(found->second.shape)) {
         auto array = checkpoint::readPart(*files, *name, part);
+        if (!array)
+          return std::move(array).status().in("'" + std::string(path) + "'");
+        if (array->dtype != value.dtype)
+          array = io::convertExactly(*array, value.dtype);
         if (!array)
           return std::move(array).status().in("'" + std::string(path) + "'");
         auto tensor = io::toTensor(*array);

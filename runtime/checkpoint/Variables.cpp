@@ -77,6 +77,19 @@ bool Part::fits(std::span<const int64_t> tensor) const {
          std::ranges::equal(tensor.last(ofOne.size()), ofOne);
 }
 
+bool mayBecome(artifact::DType from, artifact::DType to) {
+  using artifact::DType;
+  if (from == to)
+    return true;
+  if (artifact::isFloat(from))
+    return artifact::byteSize(from) < artifact::byteSize(to) &&
+           artifact::isFloat(to);
+  bool areNumbers = artifact::isInteger(from) && artifact::isInteger(to) &&
+                    from != DType::Bool && to != DType::Bool;
+  return areNumbers && artifact::byteSize(from) < artifact::byteSize(to) &&
+         (artifact::isUnsigned(from) || !artifact::isUnsigned(to));
+}
+
 Part partOf(const runtime::Model &model, const artifact::Value &value,
             int rank) {
   const comm::MeshCommunicators *ranks = model.communicators();

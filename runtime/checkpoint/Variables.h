@@ -51,6 +51,13 @@ bool isFurtherName(const artifact::Manifest &manifest, std::string_view name);
 Status refuseAdapters(const io::TensorFiles &files,
                       const artifact::Manifest &manifest);
 
+/// True if a tensor of the type `from` in a file may be a parameter or state of
+/// the type `to`: the same, or one all of whose numbers `to` holds (bf16 for
+/// f32). It is decided by types, and not by the numbers that happen to be
+/// there; integers, bools and floats of 8 bits are no weights of other floats,
+/// but quantized ones, whose scale is elsewhere.
+bool mayBecome(artifact::DType from, artifact::DType to);
+
 /// Returns this rank's part of the tensor `name`, whose shape fits; padding is
 /// zeros. Nothing else of the tensor is read but the pieces that it lies in. Of
 /// a sum that other ranks made, the first rank gets all, and others zeros.

@@ -160,7 +160,7 @@ done
 sed 's/\<10x128xf32/12x128xf32/g; s/<10xf32>/<12xf32>/g; s/32x10xf32/32x12xf32/g
   s/fc0\.b/fc0.bias/' "$digits/mlp.mlir" >wider.mlir
 model=wider.mlir compile wider
-expect 0 "gives 3 of 6 .*missing: 'fc0.bias'; shaped otherwise: 'fc2.w' \
+expect 0 "gives 3 of 6 .*missing: 'fc0.bias'; of another shape or type: 'fc2.w' \
 \(expected f32 \[12, 128\] but got f32 \[10, 128\]\), 'fc2.b'.*; extra: 'fc0.b'" \
   "$bin/tandem-run" train wider.tdm --steps=1 --init-from=whole.st --seed=0 \
   --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy"

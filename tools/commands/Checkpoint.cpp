@@ -130,6 +130,7 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
     return status;
   Problems problems;
   Missing missing;
+  Names widened;
   int64_t wanted = 0;
   std::vector<NamedTensor> tensors;
   std::vector<std::string_view> fresh;
@@ -168,15 +169,23 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
     }
     const TensorFiles::Entry &entry = found->second;
     Result<io::Array> array = io::Array();
-    bool fits = part.fits(entry.shape);
+    // An average may be wider than its parameter, which rounds it.
+    bool isAverage = name != *tied && !trainings;
+    bool fits = part.fits(entry.shape) &&
+                (checkpoint::mayBecome(entry.dtype, value.dtype) ||
+                 (isAverage && artifact::isFloat(entry.dtype) &&
+                  artifact::isFloat(value.dtype)));
     if (fits) {
       array = checkpoint::readPart(files, name, part);
       if (!array)
         return std::move(array).status();
       if (entry.dtype != value.dtype)
-        array = name == *tied || trainings
-                    ? io::convertExactly(*array, value.dtype)
-                    : io::castArray(*array, value.dtype, {.rounds = true});
+        array = isAverage ? io::castArray(*array, value.dtype, {.rounds = true})
+                          : io::convertExactly(*array, value.dtype);
+      if (array && entry.dtype != value.dtype && !isAverage)
+        widened.add(value.name, " (" + std::string(spelling(entry.dtype)) +
+                                    " to " +
+                                    std::string(spelling(value.dtype)) + ")");
       fits = array.ok();
     }
     if (!fits) {
@@ -198,6 +207,8 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
   missing.finish(wanted, problems);
   if (!problems.none())
     return problems.status();
+  if (widened.count())
+    note("tensors are converted, without loss:" + widened.after(" "));
   for (const NamedTensor &tensor : tensors)
     if (Status status = model.set(tensor.name, tensor.tensor); !status)
       return status;
@@ -249,8 +260,8 @@ Status loadParameters(runtime::Model &model, const std::string &path,
     return Status::usage(io::inQuotes(path) + " has no averages " +
                          io::inQuotes(average) +
                          " of parameters, or none of an update: --average "
-                         "needs a checkpoint of a training with --" +
-                         average);
+                         "needs a checkpoint of a training with " +
+                         std::string(averageKind(average).option));
   return restoreTensors(model, *files, false, average).in(io::inQuotes(path));
 }
 

@@ -21,7 +21,7 @@ namespace {
 /// What became of a tensor that models want or a file has: a line each, of its
 /// kind and its name.
 enum class Fit : char {
-  Taken = 't',
+  Taken = 't', ///< behind a tab how it was converted
   Missing = 'm',
   Shaped = 's', ///< behind a tab what is expected and got
   Known = 'k'   ///< of the file, known to a model
@@ -49,9 +49,10 @@ Status loadWhatFits(runtime::Model &model, const TensorFiles &files,
       continue;
     }
     checkpoint::Part part = checkpoint::ownPart(model, value);
-    auto array = found->second.shape == part.whole
-                     ? checkpoint::readPart(files, *name, part)
-                     : Result<io::Array>(Status::usage(""));
+    bool fits = found->second.shape == part.whole &&
+                checkpoint::mayBecome(found->second.dtype, value.dtype);
+    auto array = fits ? checkpoint::readPart(files, *name, part)
+                      : Result<io::Array>(Status::usage(""));
     if (array && array->dtype != value.dtype)
       array = io::convertExactly(*array, value.dtype);
     if (!array && array.status().code() != Code::Usage)
@@ -69,7 +70,12 @@ Status loadWhatFits(runtime::Model &model, const TensorFiles &files,
       return std::move(tensor).status();
     if (Status status = model.set(value.name, *tensor); !status)
       return status;
-    say(Fit::Taken, value.name);
+    say(Fit::Taken,
+        value.name +
+            (found->second.dtype == value.dtype
+                 ? ""
+                 : "\t (" + std::string(spelling(found->second.dtype)) +
+                       " to " + std::string(spelling(value.dtype)) + ")"));
   }
   return Status::success();
 }
@@ -89,7 +95,7 @@ Result<std::string> loadWhatFits(std::span<runtime::Model> models,
   if (!all)
     return std::move(all).status();
   // Several ranks have the same, and each counts once.
-  Names missing, shaped, extra;
+  Names missing, shaped, extra, widened;
   int64_t wanted = 0, taken = 0;
   std::set<std::string> seen;
   for (const std::string &text : *all)
@@ -103,6 +109,8 @@ Result<std::string> loadWhatFits(std::span<runtime::Model> models,
       std::string name = line.substr(1, tab - 1);
       wanted += fit != Fit::Known;
       taken += fit == Fit::Taken;
+      if (fit == Fit::Taken && tab < line.size())
+        widened.add(name, line.substr(tab + 1));
       if (fit == Fit::Missing)
         missing.add(name);
       if (fit == Fit::Shaped)
@@ -118,11 +126,12 @@ Result<std::string> loadWhatFits(std::span<runtime::Model> models,
     if (!seen.contains(std::string(1, char(Fit::Known)) + name) &&
         (optimizer.empty() || !name.starts_with(optimizer)))
       extra.add(name);
-  std::string text = io::inQuotes(path) + " gives " + std::to_string(taken) +
-                     " of " + std::to_string(wanted) +
-                     " parameters and states" + missing.after("; missing: ") +
-                     shaped.after("; shaped otherwise: ") +
-                     extra.after("; extra: ");
+  std::string text =
+      io::inQuotes(path) + " gives " + std::to_string(taken) + " of " +
+      std::to_string(wanted) + " parameters and states" +
+      widened.after("; converted without loss: ") +
+      missing.after("; missing: ") +
+      shaped.after("; of another shape or type: ") + extra.after("; extra: ");
   if (taken == 0)
     return Status::usage("--init-from: expected something that fits, but " +
                          text);

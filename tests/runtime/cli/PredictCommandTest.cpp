@@ -1,7 +1,10 @@
 //===- PredictCommandTest.cpp - `tandem-run predict` as a user runs it ----===//
 #include "tests/runtime/cli/CommandTest.h"
 
+#include "runtime/io/Safetensors.h"
+
 #include <cmath>
+#include <fstream>
 
 namespace tandem::commands::test {
 namespace {
@@ -50,6 +53,49 @@ TEST_F(PredictCommand, givesExactlyTheRows) {
   ASSERT_EQ(ended.code, 0) << ended.err;
   auto batch = io::test::elements<float>(*io::readNpy(path("r.npy")));
   EXPECT_EQ(batch, std::vector<float>(all.begin(), all.begin() + 8));
+}
+
+// Integers, bools and floats of 8 bits were weights where their numbers
+// happened to be exact in f32; `tdm_load` refused them.
+TEST_F(PredictCommand, typesDecideWhatAWeightMayBe) {
+  ASSERT_TRUE(io::writeNpy(path("x4.npy"), features(4)).ok());
+  ASSERT_TRUE(io::writeNpy(path("l4.npy"), labels(4)).ok());
+  for (DType dtype : {DType::I8, DType::U8, DType::Bool, DType::I64,
+                      DType::F8E4M3FN, DType::F64, DType::BF16, DType::F16}) {
+    bool isTaken = dtype == DType::BF16 || dtype == DType::F16;
+    Array w = {dtype, {2, 3}, {}};
+    w.bytes.resize(size_t(6 * artifact::byteSize(dtype))); // zeros
+    ASSERT_TRUE(
+        io::writeSafetensors(path("other.safetensors"), {{"w", w}}, {}).ok());
+    const std::string type(spelling(dtype));
+    Ended ended =
+        run({"predict", "classifier.tdm", "--params=other.safetensors",
+             "--data", "x=@x4.npy", "--csv"});
+    EXPECT_EQ(ended.code, isTaken ? 0 : 2) << type << ended.err;
+    Ended begun =
+        run({"train", "classifier.tdm", "--data", "x=@x4.npy", "--data",
+             "labels=@l4.npy", "--steps=1", "--init-from=other.safetensors"});
+    EXPECT_EQ(begun.code, isTaken ? 0 : 2) << type << begun.err;
+    for (const std::string &text : {ended.err, begun.err})
+      EXPECT_NE(text.find(isTaken ? "'w' (" + type + " to f32)"
+                                  : "expected f32 [2, 3] but got " + type +
+                                        " [2, 3]"),
+                std::string::npos)
+          << text;
+  }
+}
+
+// 16777217 was 16777216, without a word; an .npy of it is refused.
+TEST_F(PredictCommand, roundsNoIntegersOfTables) {
+  std::ofstream(path("large.csv")) << "a,b,c\n16777217,1,2\n";
+  Ended ended = predict({"--data", "x=@large.csv", "--csv"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("line 2, column 1 ('a'): '16777217' is an integer "
+                           "that f32 cannot hold exactly"),
+            std::string::npos)
+      << ended.err;
+  EXPECT_EQ(predict({"--data", "x=@large.csv", "--csv", "--cast=round"}).code,
+            0);
 }
 
 TEST_F(PredictCommand, writesIndicesAndTables) {
