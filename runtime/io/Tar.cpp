@@ -233,7 +233,9 @@ Result<std::optional<TarMember>> TarReader::next() {
     longName_.reset();
     longSize_.reset();
     member.isLink = header.type == '1' || header.type == '2';
-    if (hasBytes || member.isLink)
+    member.isSpecial =
+        header.type == '3' || header.type == '4' || header.type == '6';
+    if (hasBytes || member.isLink || member.isSpecial)
       return std::optional(std::move(member));
   }
   return std::optional<TarMember>();

@@ -20,7 +20,8 @@ struct TarMember {
   std::string name;
   int64_t offset = 0; ///< where its bytes begin in the archive
   int64_t size = 0;
-  bool isLink = false; ///< to another file; it has no bytes
+  bool isLink = false;    ///< to another file; it has no bytes
+  bool isSpecial = false; ///< a device or a pipe; it has no bytes
 };
 
 class TarReader {

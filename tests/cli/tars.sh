@@ -114,6 +114,7 @@ tar("twice.tar", ("a.cls", b"1", F), ("a.cls", b"1", F))
 tar("word.tar", ("a.cls", b"cat", F))
 tar("far.tar", ("a.cls", b"99999999999999999999", F))
 tar("link.tar", ("a.cls", b"", tarfile.SYMTYPE))
+tar("pipe.tar", ("a.cls", b"", tarfile.FIFOTYPE))
 tar("none.tar")
 tar("unlike.tar", ("a.x.npy", open("small-labels.npy", "rb").read(), F))
 DATA
@@ -122,6 +123,8 @@ refused 2 "twice.tar': sample 'a' has two files '.cls'" small.tar:x.npy twice.ta
 refused 2 "word.tar': 'a.cls': expected an integer" small.tar:x.npy word.tar:cls
 refused 2 "far.tar': 'a.cls': expected an integer" small.tar:x.npy far.tar:cls
 refused 2 "link.tar': 'a.cls' is a link" small.tar:x.npy link.tar:cls
+# It was skipped without a word.
+refused 2 "pipe.tar': 'a.cls' is a device or a pipe" small.tar:x.npy pipe.tar:cls
 refused 2 'there is no sample' none.tar:x.npy none.tar:cls
 refused 2 'expected rows of u8 \[8, 32768\] but got i64 \[1, 64\]' unlike.tar:x.npy small.tar:cls
 

@@ -96,11 +96,13 @@ Status Index::read(const std::string &path, uint32_t tar,
     if (keys.size() == places.size())
       return Status::usage(sample(key) + " has two files '." +
                            std::string(wanted) + "'");
-    if ((*member)->isLink || (*member)->size > mostBytes)
+    if ((*member)->isLink || (*member)->isSpecial ||
+        (*member)->size > mostBytes)
       return Status::usage(
           where + ": " + io::inQuotes((*member)->name) +
-          ((*member)->isLink
-               ? " is a link"
+          ((*member)->isLink ? " is a link"
+           : (*member)->isSpecial
+               ? " is a device or a pipe"
                : ": expected at most " + std::to_string(mostBytes) +
                      " bytes, but it has " + std::to_string((*member)->size)));
     places.push_back({tar, (*member)->offset, (*member)->size});
