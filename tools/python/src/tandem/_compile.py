@@ -232,21 +232,40 @@ def compile_source(
     cache: bool = True,
 ) -> Artifact:
     """Compiles what became of a model, with the options `given`."""
-    try:
-        return _compile_once(source, dict(given), output, progress, cache)
-    except UnsupportedError as error:
-        if source.again is None or _UNKNOWN_OPERATOR not in error.text:
-            raise
-        # That of the operators which the model was written with stays.
+    first: Optional[UnsupportedError] = None
+    while True:
         try:
-            other = source.again(error.text)
-            if other is not None:
-                return compile_source(
-                    other, given, output=output, progress=progress, cache=cache
-                )
+            return _compile_once(source, dict(given), output, progress, cache)
+        except UnsupportedError as error:
+            first = first or error
+            other = None
+            if source.again is not None and _UNKNOWN_OPERATOR in error.text:
+                try:
+                    other = source.again(error.text)
+                except Exception:
+                    pass
+            if other is None:
+                raise _with_rest(first, error)
+            source = other
         except Exception:
-            pass
-        raise error
+            if first is None:
+                raise
+            raise first
+
+
+def _with_rest(first: UnsupportedError, last: UnsupportedError) -> UnsupportedError:
+    """What is said of the operators that the model was written with, and what is
+    still not supported of those that they are made of."""
+    if last is first:
+        return first
+    rest = [line for line in last.text.splitlines() if "unsupported" in line]
+    more = "\nof what PyTorch decomposes these into:\n" + "\n".join(rest)
+    return UnsupportedError(
+        f"{first}{more}",
+        text=first.text + more,
+        command=first.command,
+        exit_code=first.exit_code,
+    )
 
 
 def _compile_once(
