@@ -62,6 +62,15 @@ def TurnFactors : FunctionPass<"tandem-turn-factors"> {
   let statistics = [Statistic<"turned", "turned", "factors of 8 bits that are turned">];
 }
 
+def ThinImages : FunctionPass<"tandem-thin-images"> {
+  let summary = "Gives 1x1 convolutions with strides the pixels that they see";
+  let description = [{
+    For a CPU: where lines of such pixels fill no vectors, and the convolution
+    is worth it, a slice of the image makes planes without gaps of them first.
+  }];
+  let statistics = [Statistic<"thinned", "thinned", "convolutions that read a slice of their image">];
+}
+
 def ReorderResults : FunctionPass<"tandem-reorder-results"> {
   let summary = "Lets attention store its results in the order of their readers";
   let description = [{

@@ -18,6 +18,7 @@ void tandem::addKernelPasses(OpPassManager &program) {
   program.addPass(createSplitReductions());
   program.addPass(createSplitFilterGrads());
   program.addPass(createTurnFactors());
+  program.addPass(createThinImages());
   // Who reads a result may be one kernel more or less.
   program.addPass(createReorderResults());
   // What a kernel would read that it can make of less.

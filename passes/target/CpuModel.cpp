@@ -41,3 +41,11 @@ CpuModel CpuModel::of(Operation *op) {
 int64_t CpuModel::lanes(Type type) const {
   return std::max<int64_t>(2, bits / type.getIntOrFloatBitWidth());
 }
+
+bool tandem::readsEverySecondPixel(const Window2d &w, int64_t lanes) {
+  constexpr Window2d::Pair one{1, 1}, two{2, 2}, none{0, 0};
+  return w.kernel == one && w.stride == two && w.before == none &&
+         w.after == none && w.output[1] > 0 && w.input[1] == 2 * w.output[1] &&
+         w.input[0] == 2 * w.output[0] &&
+         (w.output[1] % lanes == 0 || lanes % w.output[1] == 0);
+}

@@ -2,6 +2,8 @@
 #ifndef TANDEM_PASSES_TARGET_CPUMODEL_H
 #define TANDEM_PASSES_TARGET_CPUMODEL_H
 
+#include "ir/ops/Window.h"
+
 #include "mlir/IR/Operation.h"
 
 namespace tandem {
@@ -30,6 +32,11 @@ struct CpuModel {
   /// Elements of `type` in a register, at least 2.
   int64_t lanes(mlir::Type type) const;
 };
+
+/// Whether windows of one pixel see every second one of lines that are a vector
+/// of `lanes` such pixels, or several, or an even part of one, with none left
+/// over: vectors of them need no gathering.
+bool readsEverySecondPixel(const Window2d &window, int64_t lanes);
 
 } // namespace tandem
 

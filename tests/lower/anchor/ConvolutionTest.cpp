@@ -173,6 +173,15 @@ TEST(Convolution, PointwiseBlocksWithinPlanes) {
   }
 }
 
+/// Strides whose pixels a slice has first: of lines that fill no vectors, of
+/// other strides than two, with groups and pixels that nobody sees.
+TEST(Convolution, PointwiseOfThinImages) {
+  check({2, 128, 28, 28, 256, 1, 1, {2, 2}});
+  check({1, 192, 21, 30, 320, 1, 1, {3, 1}});
+  check({2, 256, 19, 17, 256, 1, 1, {1, 4}, {0, 0, 0, 0}, {1, 1}, 2});
+  check({1, 160, 14, 26, 200, 1, 1, {2, 2}, {0, 0, 0, 0}, {1, 1}, 1, "f64"});
+}
+
 /// A regression: the next block's rows are packed in rounds of k, of which
 /// there were fewer than rows where blocks of k are no whole rounds.
 TEST(Convolution, PointwiseBlocksOfKThatAreNoWholeRounds) {

@@ -87,7 +87,7 @@ Fit PointwiseConvolution::schedule() {
   constexpr int64_t shortSum = 256;
   // Whole rounds, which count what is packed beside them.
   s.kBlock = equalParts(terms, shortSum, unroll);
-  if (hasStride() && !isStrideTwoLoad(conv.window, s.lanes))
+  if (hasStride() && !readsEverySecondPixel(conv.window, s.lanes))
     return Fit::impossible("expected lines whose every second pixel fills "
                            "vectors of " +
                            Twine(s.lanes) + " but got " +

@@ -6,14 +6,6 @@ using namespace tandem;
 using namespace tandem::lower::cpu;
 using namespace tandem::lower;
 
-bool lower::cpu::isStrideTwoLoad(const Window2d &w, int64_t lanes) {
-  constexpr Window2d::Pair one{1, 1}, two{2, 2}, none{0, 0};
-  return w.kernel == one && w.stride == two && w.before == none &&
-         w.after == none && w.output[1] > 0 && w.input[1] == 2 * w.output[1] &&
-         w.input[0] == 2 * w.output[0] &&
-         (w.output[1] % lanes == 0 || lanes % w.output[1] == 0);
-}
-
 Value lower::cpu::loadStrideTwo(Code &code, const Operand &image, Value from,
                                 int64_t seen, int64_t lanes, Type type) {
   auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> of) -> Value {

@@ -2,7 +2,8 @@
 //
 // Windows of one pixel with strides of two see every second pixel of every
 // second line. Where lines are a vector of such pixels, or several, or an even
-// part of one, and none is left over, vectors of them need no gathering.
+// part of one, and none is left over (readsEverySecondPixel), vectors of them
+// need no gathering.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TANDEM_PASSES_LOWER_CPU_CONVOLUTION_STRIDETWOLOAD_H
@@ -15,9 +16,6 @@
 namespace tandem::lower::cpu {
 
 using namespace lower;
-
-/// Whether windows like `window` are loaded so, for vectors of `lanes`.
-bool isStrideTwoLoad(const Window2d &window, int64_t lanes);
 
 /// The vector of pixels that windows see from position `from` of `image` on,
 /// [images, planes, height, width] without gaps between lines, of `seen` pixels

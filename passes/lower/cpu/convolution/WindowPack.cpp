@@ -245,7 +245,7 @@ bool WindowPack::isTransposed() const {
   int64_t lanes = kernel.target.lanes(scalar::computeType(operand.element));
   return this->lanes == Product::Taps && operand.isAffine() &&
          operand.stride(3) == 1 && operand.stride(2) == seen[1] &&
-         isStrideTwoLoad(window, lanes) && grid[0] * grid[1] % lanes == 0;
+         readsEverySecondPixel(window, lanes) && grid[0] * grid[1] % lanes == 0;
 }
 
 /// Squares of the pixels of some planes are read along the pixels, and turned.
