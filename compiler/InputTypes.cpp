@@ -175,6 +175,63 @@ static std::string problemOfLists(const InputSpec &spec,
   return "";
 }
 
+/// What is wrong with the numbers of `spec` in `Float`, in which they are
+/// computed with, or "". The largest that arrives has to stay finite, and 1,
+/// scaled, must not vanish.
+template <typename Float>
+static std::string problemOfNumbers(const InputSpec &spec, StringRef type) {
+  auto isLost = [](double number) {
+    auto rounded = static_cast<Float>(number);
+    return !std::isfinite(rounded) || (number != 0 && rounded == 0);
+  };
+  auto problem = [&](StringRef key, double number) {
+    SmallString<32> text;
+    llvm::raw_svector_ostream(text) << llvm::format("%g", number);
+    return "expected " + key.str() + " to be a number that " + type.str() +
+           " holds, and that makes neither infinity nor 0 of what arrives, "
+           "but got " +
+           text.str().str();
+  };
+  for (double number : {spec.factor, spec.divisor})
+    if (isLost(number))
+      return problem("scale", number);
+  for (double number : spec.mean)
+    if (isLost(number))
+      return problem("mean", number);
+  for (double number : spec.std)
+    if (isLost(number))
+      return problem("std", number);
+  static constexpr std::pair<StringLiteral, double> largest[] = {
+      {"u8", 255}, {"i8", 128}, {"u16", 65535}, {"i16", 32768}, {"f16", 65504}};
+  const auto *found = llvm::find_if(
+      largest, [&](const auto &one) { return one.first == spec.type; });
+  Float most =
+      found == std::end(largest) ? 1 : static_cast<Float>(found->second);
+  for (Float arrives : {Float(1), Float(-most), most}) {
+    Float product = arrives * static_cast<Float>(spec.factor);
+    Float scaled = product / static_cast<Float>(spec.divisor);
+    if (!std::isfinite(product) || !std::isfinite(scaled) || scaled == 0)
+      return problem("scale", spec.factor / spec.divisor);
+    for (size_t i = 0; i < std::max(spec.mean.size(), spec.std.size()); ++i) {
+      auto at = [&](const std::vector<double> &numbers, double otherwise) {
+        // How many there are is looked at later.
+        return static_cast<Float>(
+            numbers.empty() ? otherwise
+                            : numbers[std::min(i, numbers.size() - 1)]);
+      };
+      Float centered = scaled - at(spec.mean, 0);
+      if (!std::isfinite(centered))
+        return problem("mean", at(spec.mean, 0));
+      // Another's reciprocal is infinite: small differences are, too.
+      Float std = at(spec.std, 1);
+      if (!std::isfinite(centered / std) || !std::isfinite(1 / std) ||
+          1 / std == 0 || (centered != 0 && centered / std == 0))
+        return problem("std", std);
+    }
+  }
+  return "";
+}
+
 /// The numbers of a list in the shape of `x`.
 static Expr spread(Call &call, const Expr &x, const InputSpec &spec,
                    const std::vector<double> &numbers) {
@@ -223,6 +280,11 @@ static Status changeInput(func::FuncOp graph, const InputSpec &spec) {
     return Status::usage(what + " requires grad, which what arrives in " +
                          spec.type + " has none of");
   if (std::string wrong = problemOfLists(spec, type.getShape()); !wrong.empty())
+    return Status::usage(what + ": " + wrong);
+  if (std::string wrong = element.isF64()
+                              ? problemOfNumbers<double>(spec, "f64")
+                              : problemOfNumbers<float>(spec, "f32");
+      !wrong.empty())
     return Status::usage(what + ": " + wrong);
   const InputType *given = llvm::find_if(
       types, [&](const InputType &one) { return one.name == spec.type; });

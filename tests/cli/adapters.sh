@@ -27,6 +27,12 @@ expect 1 'has no adapters' "$bin/tandem" checkpoint merge base.st \
 expect 2 'does not take --fold-adapters' "$bin/tandem" checkpoint show lora.st \
   --fold-adapters
 
+# The averages of adapters are in no sum, and were left out without a word.
+compile averaged $adamw --lora='w:rank=4,alpha=8' --ema=0.9
+train 0 '' averaged --steps=2 --seed=1 --init-from=base.st --save=averaged.st
+expect 0 'note: the averages of the adapters are left out \(--ema\)' \
+  "$bin/tandem" checkpoint merge averaged.st -o averaged.safetensors --fold-adapters
+
 # A head that is trained whole beside the adapters, and saved with them.
 refused 2 "modules_to_save 'nothing' matches no parameter.*there are 'fc0.w'" \
   --lora='w:rank=2,modules_to_save=nothing'

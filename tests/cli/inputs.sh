@@ -19,6 +19,11 @@ evaluated() { # MODEL FILE [options]
 # What is wrong is said before a model is read, what does not fit it after that.
 refused 2 "expected the type of 'x' to be u8, " --input=x:u7
 refused 2 "expected std to be a number above 0" --input=x:u8,std=0
+# f32 makes 0 or infinity of them, or of what is computed: inputs were NaN or 0.
+for numbers in std=1e-50 std=1e39 std=1e-40 mean=1e39 scale=1e39 scale=1e-50 \
+  scale=1e-30/1e30 scale=1e37; do
+  refused 2 "expected ${numbers%%=*} to be a number that f32 holds" --input=x:u8,$numbers
+done
 refused 2 "has no input 'images'" --input=images:u8
 refused 2 "expected 'labels' to have floating-point elements" --input=labels:u8
 refused 2 "'x' is given twice" --input=x:u8 --input=x:i8

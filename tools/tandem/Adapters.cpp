@@ -5,6 +5,8 @@
 #include "runtime/artifact/Adapters.h"
 #include "runtime/io/Cast.h"
 #include "runtime/io/Elements.h"
+#include "tools/commands/Checkpoint.h"
+#include "tools/commands/Print.h"
 
 #include <algorithm>
 #include <cmath>
@@ -189,6 +191,24 @@ bool isOptimizers(std::string_view name, const TensorFiles::Entry &entry) {
                      });
 }
 
+/// Says that averages of adapters are not folded: the sum of a weight and a
+/// product of averages is no average of the sums.
+void noteAverages(const TensorFiles &files) {
+  for (const commands::AverageKind &kind : commands::averageKinds) {
+    bool isThere = std::ranges::any_of(files.entries(), [&](const auto &one) {
+      return one.first.starts_with(kind.state) &&
+             artifact::isAdapterName(afterColon(one.first));
+    });
+    if (isThere)
+      commands::note("the averages of the adapters are left out (" +
+                     std::string(kind.option) +
+                     "): the parameters are folded, as they are after the last "
+                     "step; '--average=" +
+                     std::string(kind.name) +
+                     "' takes the averages of the checkpoint that is merged");
+  }
+}
+
 } // namespace
 
 Status commands::foldAdapters(const TensorFiles &files,
@@ -201,7 +221,7 @@ Status commands::foldAdapters(const TensorFiles &files,
     if (!isOptimizers(name, entry) &&
         !artifact::isAdapterName(afterColon(name)))
       types[name] = {entry.dtype, entry.shape};
-  return io::writeSafetensors(
+  Status written = io::writeSafetensors(
       output, types, {},
       [&](const std::string &name, const io::TakeBytes &take) {
         auto adapter = adapters->find(name);
@@ -210,6 +230,9 @@ Status commands::foldAdapters(const TensorFiles &files,
                          : folded(files, adapter->second);
         return array ? take(array->bytes) : std::move(array).status();
       });
+  if (written)
+    noteAverages(files);
+  return written;
 }
 
 Status commands::extractAdapters(const TensorFiles &files,
