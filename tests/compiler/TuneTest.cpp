@@ -170,7 +170,7 @@ module @model attributes {tandem.phase = "partition"} {
 /// Of the methods there is another one alone, so that the third trial is none.
 TEST_F(Tune, ConvolutionsAreCutInRounds) {
   timer.fastest = 2;
-  auto schedules = tune(convolution(40).c_str());
+  auto schedules = tune(convolution(72).c_str());
   ASSERT_TRUE(status) << status.message() << said;
   EXPECT_EQ(schedules,
             std::vector<std::string>(
