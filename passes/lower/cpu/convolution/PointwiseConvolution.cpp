@@ -206,7 +206,8 @@ bool PointwiseConvolution::cutPixels(int64_t most) {
 bool PointwiseConvolution::cutPlane(int64_t most) {
   if (!canMask())
     return false;
-  int64_t vectors = equalParts(divideCeil(planePixels(), s.lanes), most);
+  int64_t vectors =
+      equalParts(divideCeil(planePixels(), s.lanes), std::max(most, s.vectors));
   if (vectors * s.lanes >= planePixels())
     return false;
   s.images = 1;
