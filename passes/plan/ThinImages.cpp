@@ -41,7 +41,7 @@ static bool readsThinImage(Conv2dOp op) {
   if (readsEverySecondPixel(
           w, CpuModel::of(op).lanes(scalar::computeType(element))))
     return false;
-  // Every line of the cache that has a pixel is read, and the slice twice more.
+  // Lines that have pixels are read whole; the slice is written, and read.
   auto seen = static_cast<double>(byteSize(op.getX().getType())) / w.stride[0];
   double slice = seen + 2 * seen / static_cast<double>(w.stride[1]);
   Rates rates = Rates::of(op);
