@@ -178,7 +178,7 @@ TEST(Methods, RowsOfLoops) {
 /// take, and where a model of its time exists, the time.
 TEST(Methods, SchedulesScratchAndSeconds) {
   auto kernel =
-      explained(convolutionKernel(images(64, 16, 64, 3), Pass::Forward));
+      explained(convolutionKernel(images(96, 16, 96, 3), Pass::Forward));
   int possible = 0;
   for (const lower::ExplainedMethod &method : kernel.methods) {
     EXPECT_EQ(method.isPossible, !method.schedule.empty()) << method.name;
