@@ -107,6 +107,7 @@ TEST_P(Joined, SumsOfRows) {
 struct Concatenated {
   int64_t batch, inner;
   Sizes pieces;
+  bool scales = true; ///< each channel, so that pieces are more than copied
   int64_t channels() const {
     return std::accumulate(pieces.begin(), pieces.end(), int64_t(0));
   }
@@ -127,15 +128,18 @@ std::string concatenated(const Concatenated &c, std::string &parameters) {
     std::string n = std::to_string(k);
     int64_t size = c.pieces[k], low = end - size;
     std::string piece = tensor({c.batch, size, c.inner});
-    parameters = "x" + n + ": " + piece + ", s" + n + ": " + tensor({size}) +
+    parameters = "x" + n + ": " + piece +
+                 (c.scales ? ", s" + n + ": " + tensor({size}) : "") +
                  (parameters.empty() ? "" : ", ") + parameters;
-    text += "%b" + n + " = tandem.broadcast %s" + n + " to " +
-            list({c.batch, size, c.inner}) + " along [1] : " + tensor({size}) +
-            " -> " + piece + "\n%m" + n + " = tandem.mul %x" + n + ", %b" + n +
-            " : " + piece + "\n%p" + n + " = tandem.pad %m" + n + " low " +
-            list({0, low, 0}) + " high " + list({0, channels - end, 0}) +
-            " interior [0, 0, 0] with 0.0 : f32 : " + piece + " -> " + full +
-            "\n";
+    if (c.scales)
+      text += "%b" + n + " = tandem.broadcast %s" + n + " to " +
+              list({c.batch, size, c.inner}) +
+              " along [1] : " + tensor({size}) + " -> " + piece + "\n%m" + n +
+              " = tandem.mul %x" + n + ", %b" + n + " : " + piece + "\n";
+    text +=
+        "%p" + n + " = tandem.pad " + (c.scales ? "%m" : "%x") + n + " low " +
+        list({0, low, 0}) + " high " + list({0, channels - end, 0}) +
+        " interior [0, 0, 0] with 0.0 : f32 : " + piece + " -> " + full + "\n";
     if (next.empty()) {
       next = "%p" + n;
     } else {
@@ -152,11 +156,22 @@ std::string concatenated(const Concatenated &c, std::string &parameters) {
 }
 
 /// Pieces of one index and of many, more of them than code is written for, and
-/// items that end within a piece.
+/// items that end within a piece; and pieces of one index that are only copied,
+/// some of more between them.
 const Concatenated kConcatenated[] = {
-    {2, 33, {3, 5, 1}},    {1, 49, {64, 32, 32}}, {3, 1, {2, 7}},
-    {2, 7, {1, 196}},      {1, 300, {6, 40}},     {2, 5, Sizes(31, 3)},
-    {1, 17, Sizes(34, 2)}, {1, 2000, {1, 1, 1}},  {4, 9, {5, 3}},
+    {2, 33, {3, 5, 1}},
+    {1, 49, {64, 32, 32}},
+    {3, 1, {2, 7}},
+    {2, 7, {1, 196}},
+    {1, 300, {6, 40}},
+    {2, 5, Sizes(31, 3)},
+    {1, 17, Sizes(34, 2)},
+    {1, 2000, {1, 1, 1}},
+    {4, 9, {5, 3}},
+    {1, 40, {1, 1, 4, 1, 1, 1, 1, 3, 1, 1}, false},
+    {1, 33, {4, 1, 1, 1, 1, 1, 1, 2}, false},
+    {3, 8, {1, 1, 1, 2, 1, 1, 1}, false},
+    {1, 24, {8, 1, 9, 1, 1}, false},
 };
 
 class Concatenation : public testing::TestWithParam<Concatenated> {};

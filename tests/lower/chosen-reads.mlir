@@ -117,3 +117,36 @@ module @row attributes {tandem.phase = "partition"} {
     return %z : tensor<64xf32>
   }
 }
+
+// -----
+
+// A piece of three rows among pieces of one: what is chosen is the row of it, too.
+// CHECK-LABEL: module @of_several_rows
+// CHECK: llvm.func internal @fused_{{.*}}.body(
+// CHECK: llvm.select {{.*}} i64
+// CHECK-COUNT-1: llvm.load {{.*}} -> f32
+// CHECK-NOT: -> f32
+// CHECK: llvm.return
+module @of_several_rows attributes {tandem.phase = "partition"} {
+  func.func @forward(%x0: tensor<1x64xf32> {tandem.role = #tandem.role<input "x0">}, %x1: tensor<1x64xf32> {tandem.role = #tandem.role<input "x1">}, %x2: tensor<3x64xf32> {tandem.role = #tandem.role<input "x2">}, %x3: tensor<1x64xf32> {tandem.role = #tandem.role<input "x3">}, %x4: tensor<1x64xf32> {tandem.role = #tandem.role<input "x4">}) -> (tensor<7x64xf32> {tandem.role = #tandem.role<output "y">}) {
+    %i = tandem.iota dim 0 : tensor<7x64xi32>
+    %p0 = tandem.pad %x0 low [0, 0] high [6, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<7x64xf32>
+    %p1 = tandem.pad %x1 low [1, 0] high [5, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<7x64xf32>
+    %c1 = tandem.constant dense<1> : tensor<7x64xi32>
+    %b1 = tandem.compare lt %i, %c1 : tensor<7x64xi32>
+    %s1 = tandem.select %b1, %p0, %p1 : tensor<7x64xi1>, tensor<7x64xf32>
+    %p2 = tandem.pad %x2 low [2, 0] high [2, 0] interior [0, 0] with 0.0 : f32 : tensor<3x64xf32> -> tensor<7x64xf32>
+    %c2 = tandem.constant dense<2> : tensor<7x64xi32>
+    %b2 = tandem.compare lt %i, %c2 : tensor<7x64xi32>
+    %s2 = tandem.select %b2, %s1, %p2 : tensor<7x64xi1>, tensor<7x64xf32>
+    %p3 = tandem.pad %x3 low [5, 0] high [1, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<7x64xf32>
+    %c3 = tandem.constant dense<5> : tensor<7x64xi32>
+    %b3 = tandem.compare lt %i, %c3 : tensor<7x64xi32>
+    %s3 = tandem.select %b3, %s2, %p3 : tensor<7x64xi1>, tensor<7x64xf32>
+    %p4 = tandem.pad %x4 low [6, 0] high [0, 0] interior [0, 0] with 0.0 : f32 : tensor<1x64xf32> -> tensor<7x64xf32>
+    %c4 = tandem.constant dense<6> : tensor<7x64xi32>
+    %b4 = tandem.compare lt %i, %c4 : tensor<7x64xi32>
+    %s4 = tandem.select %b4, %s3, %p4 : tensor<7x64xi1>, tensor<7x64xf32>
+    return %s4 : tensor<7x64xf32>
+  }
+}

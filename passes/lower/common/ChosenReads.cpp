@@ -17,6 +17,7 @@
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace tandem;
@@ -65,14 +66,19 @@ struct Read {
   TypedAttr number;
 };
 
-/// Reads of one position in tensors of one size, and a number at some of them.
+/// Reads of one position in tensors, in each so many elements further on, and
+/// a number at some of them.
 struct Reads {
-  SmallVector<Value> tensors; ///< where there is a number, another's
+  SmallVector<Value> tensors;   ///< where there is a number, another's
+  SmallVector<int64_t> further; ///< of each
   AffineExpr position;
   TypedAttr number;
   int64_t from = 0, to = 0; ///< where it is the number
 
-  bool add(const Read &read);
+  bool add(const Read &read, ArrayRef<int64_t> sizes);
+  /// Most of the tensors give one index each; pieces of many indices are
+  /// ranges, which loops of their own read (Loops.cpp).
+  bool areOfOneEach() const;
 };
 } // namespace
 
@@ -114,7 +120,7 @@ static std::optional<Read> readAt(Value tensor, Place place,
   return Read{tensor, std::move(place), position, {}};
 }
 
-bool Reads::add(const Read &read) {
+bool Reads::add(const Read &read, ArrayRef<int64_t> sizes) {
   auto at = static_cast<int64_t>(tensors.size());
   if (read.number) {
     bool isNext = number ? read.number == number && to == at : true;
@@ -123,6 +129,7 @@ bool Reads::add(const Read &read) {
     number = read.number;
     to = at + 1;
     tensors.push_back(at ? tensors.back() : Value());
+    further.push_back(at ? further.back() : 0);
     return isNext;
   }
   if (!position) {
@@ -130,9 +137,20 @@ bool Reads::add(const Read &read) {
     for (Value &tensor : tensors)
       tensor = read.tensor;
   }
+  auto distance = dyn_cast<AffineConstantExpr>(
+      simplifyIndex(read.position - position, sizes));
+  if (!distance)
+    return false;
   tensors.push_back(read.tensor);
-  return read.position == position && typeOf(read.tensor).getNumElements() ==
-                                          typeOf(tensors[0]).getNumElements();
+  further.push_back(distance.getValue());
+  return true;
+}
+
+bool Reads::areOfOneEach() const {
+  size_t pieces = 1;
+  for (auto [before, tensor] : llvm::zip(tensors, llvm::drop_begin(tensors)))
+    pieces += before != tensor;
+  return 2 * pieces > tensors.size();
 }
 
 /// The loop whose index alone decides the condition.
@@ -153,13 +171,13 @@ static std::optional<unsigned> decidingLoop(Value condition,
   return isOne ? loop : std::nullopt;
 }
 
-Value ElementEmitter::choose(OpBuilder &b, ArrayRef<Value> memrefs, Value index,
+Value ElementEmitter::choose(OpBuilder &b, ArrayRef<Value> values, Value index,
                              int64_t first) {
-  if (llvm::all_equal(memrefs))
-    return memrefs[0];
-  auto half = static_cast<int64_t>(memrefs.size() / 2);
-  Value low = choose(b, memrefs.take_front(half), index, first);
-  Value high = choose(b, memrefs.drop_front(half), index, first + half);
+  if (llvm::all_equal(values))
+    return values[0];
+  auto half = static_cast<int64_t>(values.size() / 2);
+  Value low = choose(b, values.take_front(half), index, first);
+  Value high = choose(b, values.drop_front(half), index, first + half);
   Value bound = arith::ConstantIndexOp::create(b, loc, first + half);
   Value isLow =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, bound);
@@ -180,23 +198,44 @@ Value ElementEmitter::emitChosen(OpBuilder &b, SelectOp select,
       known.index.push_back(
           simplifyIndex(expr.replace(dim, b.getAffineConstantExpr(i)), sizes));
     auto read = readAt(select.getResult(), known, sizes, memrefs);
-    if (!read || !reads.add(*read))
+    if (!read || !reads.add(*read, sizes))
       return {};
   }
-  if (!reads.position ||
+  bool isFurther = llvm::any_of(reads.further, [](int64_t n) { return n; });
+  if (!reads.position || (isFurther && !reads.areOfOneEach()) ||
       (reads.number && reads.from != 0 && reads.to != sizes[*loop]))
     return {};
-  SmallVector<Value> flat;
+  bool areOfOneSize = llvm::all_equal(llvm::map_range(
+      reads.tensors, [](Value x) { return typeOf(x).getNumElements(); }));
+  SmallVector<Value> flat, further;
   for (Value tensor : reads.tensors) {
     Value memref = memrefs.lookup(tensor);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(memref);
-    flat.push_back(flatten(b, loc, memref));
+    Value line = flatten(b, loc, memref);
+    if (!areOfOneSize) {
+      Type element = cast<MemRefType>(line.getType()).getElementType();
+      line = memref::CastOp::create(
+          b, loc, MemRefType::get({ShapedType::kDynamic}, element), line);
+    }
+    flat.push_back(line);
   }
   Value index = ivs[*loop];
+  Value position = expand(b, reads.position);
+  if (isFurther) {
+    llvm::SmallDenseMap<int64_t, Value> numbers;
+    for (int64_t n : reads.further) {
+      Value &number = numbers[n];
+      if (!number)
+        number = arith::ConstantIndexOp::create(b, loc, n);
+      further.push_back(number);
+    }
+    position =
+        arith::AddIOp::create(b, loc, position, choose(b, further, index, 0));
+  }
   Value loaded =
       loadElement(b, loc, typeOf(select.getResult()).getElementType(),
-                  choose(b, flat, index, 0), expand(b, reads.position));
+                  choose(b, flat, index, 0), position);
   if (!reads.number)
     return loaded;
   bool isFirst = reads.from == 0;

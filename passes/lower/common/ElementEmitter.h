@@ -86,9 +86,9 @@ private:
   std::optional<bool> isBelow(mlir::Value condition, const Place &place) const;
   mlir::Value emitChosen(mlir::OpBuilder &b, SelectOp select,
                          const Place &place);
-  /// Of several memrefs of one type, that of number `index`, which is at least
+  /// Of several values of one type, that of number `index`, which is at least
   /// `first`.
-  mlir::Value choose(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> memrefs,
+  mlir::Value choose(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> values,
                      mlir::Value index, int64_t first);
 
   mlir::Location loc;
