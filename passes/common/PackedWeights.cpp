@@ -5,6 +5,10 @@
 using namespace mlir;
 using namespace tandem;
 
+int64_t tandem::panelColumns(Operation *op) {
+  return hasFeature(op, "avx512f") ? 64 : 16;
+}
+
 bool tandem::canReadPanels(MatmulOp product) {
   RankedTensorType type = product.getRhs().getType();
   Type element = type.getElementType();
@@ -32,8 +36,8 @@ Value tandem::panelsOf(MatmulOp product) {
     return {};
   auto panels = cast<RankedTensorType>(turned.getX().getType());
   auto matrix = cast<RankedTensorType>(shown.getType());
-  if (panels.getDimSize(2) != kPanelColumns || matrix.getRank() != 2 ||
-      matrix.getDimSize(0) != panels.getDimSize(1))
+  if (!llvm::is_contained(kPanelColumns, panels.getDimSize(2)) ||
+      matrix.getRank() != 2 || matrix.getDimSize(0) != panels.getDimSize(1))
     return {};
   return turned.getX();
 }

@@ -34,26 +34,28 @@ static int64_t columnsOf(MatmulOp product) {
 static bool gainsByPanels(MatmulOp product) {
   if (!canReadPanels(product))
     return false;
-  // Vectors of 128 bits are slow enough for weights in place, and so are those
-  // of 256 with many rows. Of up to 8 rows, products are sums along k. Of more
-  // than 256, making panels beside the products is hidden well enough. A panel
-  // that is read again for each few rows has to stay in the second-level cache.
+  // Vectors of 128 bits are slow enough for weights in place. Of up to 8 rows,
+  // products are sums along k. Of more than 256 rows of wide vectors, making
+  // panels beside the products is hidden well enough; of others, four times as
+  // many. A panel that is read again for each few rows has to stay in the
+  // second-level cache.
   // Small weights stay in caches in any case; and what is missing in the last
   // panel is to be a small part.
   if (!hasFeature(product, "avx2"))
     return false;
   bool isWide = hasFeature(product, "avx512f");
   constexpr int64_t fewRows = 8, smallWeights = 1 << 14;
-  int64_t mostRows = isWide ? 256 : 127;
+  int64_t mostRows = isWide ? 256 : 1024;
   int64_t panelBytes = isWide ? caches::kSecondOfWide : caches::kSecond;
   RankedTensorType weights = product.getRhs().getType();
   int64_t rows = product.getY().getType().getDimSize(0);
   int64_t columns = columnsOf(product);
   int64_t inner = weights.getDimSize(product.getTransposeRhs() ? 1 : 0);
-  int64_t padded = llvm::alignTo(columns, kPanelColumns);
+  int64_t padded = llvm::alignTo(columns, panelColumns(product));
   return rows > fewRows && rows <= mostRows &&
          weights.getNumElements() >= smallWeights &&
-         inner * kPanelColumns * elementBytes(weights.getElementType()) <=
+         inner * panelColumns(product) *
+                 elementBytes(weights.getElementType()) <=
              panelBytes &&
          4 * padded <= 5 * columns;
 }
@@ -67,8 +69,9 @@ static Value buildPanels(MatmulOp product) {
   unsigned n = isTransposed ? 0 : 1;
   int64_t columns = columnsOf(product);
   int64_t inner = product.getRhs().getType().getDimSize(1 - n);
-  int64_t panels = llvm::divideCeil(columns, kPanelColumns);
-  if (int64_t missing = panels * kPanelColumns - columns) {
+  int64_t width = panelColumns(product);
+  int64_t panels = llvm::divideCeil(columns, width);
+  if (int64_t missing = panels * width - columns) {
     int64_t high[2] = {0, 0}, zeros[2] = {0, 0};
     high[n] = missing;
     Type element = product.getRhs().getType().getElementType();
@@ -76,12 +79,10 @@ static Value buildPanels(MatmulOp product) {
                       cast<TypedAttr>(b.getZeroAttr(element)));
   }
   if (isTransposed) {
-    x = ReshapeOp::create(b, loc, x,
-                          ArrayRef<int64_t>{panels, kPanelColumns, inner});
+    x = ReshapeOp::create(b, loc, x, ArrayRef<int64_t>{panels, width, inner});
     return PermuteOp::create(b, loc, x, ArrayRef<int64_t>{0, 2, 1});
   }
-  x = ReshapeOp::create(b, loc, x,
-                        ArrayRef<int64_t>{inner, panels, kPanelColumns});
+  x = ReshapeOp::create(b, loc, x, ArrayRef<int64_t>{inner, panels, width});
   return PermuteOp::create(b, loc, x, ArrayRef<int64_t>{1, 0, 2});
 }
 

@@ -95,13 +95,15 @@ product 16 256 192 '[256, 192]' '' '3 4'
 product 33 300 333 '[300, 333]' '' '3 4'
 product 9 131 250 '[250, 131]' '"transpose_rhs": true' '3 4'
 product 127 1030 128 '[128, 1030]' '"transpose_rhs": true' '3 4'
-product 201 517 333 '[333, 517]' '"transpose_rhs": true' 4
-product 256 256 192 '[256, 192]' '' 4
-product 9 4096 64 '[4096, 64]' '' 4
-product 9 4097 64 '[4097, 64]' '' ''
+product 201 517 333 '[333, 517]' '"transpose_rhs": true' '3 4'
+product 257 256 192 '[256, 192]' '' 3
+product 1024 256 65 '[256, 65]' '' 3
+product 1025 256 192 '[256, 192]' '' ''
+product 9 4096 64 '[4096, 64]' '' '3 4'
+product 9 4097 64 '[4097, 64]' '' 3
+product 9 8193 64 '[8193, 64]' '' ''
 product 8 256 192 '[256, 192]' '' ''
-product 257 256 192 '[256, 192]' '' ''
-product 16 256 65 '[256, 65]' '' ''
+product 16 1024 17 '[1024, 17]' '' ''
 
 # Mixed precision: the casts of weights, which are made once, give the same bits.
 for rows in 24 130; do

@@ -44,3 +44,19 @@ module @plain attributes {tandem.target = #tandem.target<cpu {arch = "x86-64-v4"
     return %a : tensor<32x256xf32>
   }
 }
+
+// -----
+
+// With vectors of 256 bits panels are as wide as a product's tiles.
+// CHECK-LABEL: module @avx2
+// CHECK: tandem.reshape %{{[a-z0-9]+}} to [512, 16, 16]
+// CHECK: tandem.permute %{{.*}} by [1, 0, 2] {tandem.prepared = "panels"}
+module @avx2 attributes {tandem.prepare, tandem.target = #tandem.target<cpu {arch = "x86-64-v3", features = ["avx2"]}>} {
+  func.func @evaluate(
+      %x: tensor<512x512xf32> {tandem.role = #tandem.role<input "x">},
+      %w: tensor<512x256xf32> {tandem.role = #tandem.role<param "w">})
+      -> (tensor<512x256xf32> {tandem.role = #tandem.role<output "a">}) {
+    %a = tandem.matmul %x, %w : tensor<512x512xf32>, tensor<512x256xf32> -> tensor<512x256xf32>
+    return %a : tensor<512x256xf32>
+  }
+}

@@ -55,13 +55,14 @@ std::string tandem::test::productKernel(const Product &p, ProductEnd end) {
   return kernelModule({lhs, rhs}, {y}, body + "\ntandem.yield %y : " + y);
 }
 
-std::string tandem::test::panelProductKernel(const Product &p) {
-  int64_t panels = (p.N + 63) / 64, padded = panels * 64;
+std::string tandem::test::panelProductKernel(const Product &p,
+                                             int64_t columns) {
+  int64_t panels = (p.N + columns - 1) / columns, padded = panels * columns;
   std::string lhs = tensor(p.transposeLhs ? std::vector<int64_t>{p.K, p.M}
                                           : std::vector<int64_t>{p.M, p.K},
                            p.element);
-  std::string in = tensor({panels, p.K, 64}, p.element);
-  std::string turned = tensor({p.K, panels, 64}, p.element);
+  std::string in = tensor({panels, p.K, columns}, p.element);
+  std::string turned = tensor({p.K, panels, columns}, p.element);
   std::string rows = tensor({p.K, padded}, p.element);
   std::string rhs = tensor({p.K, p.N}, p.element);
   std::string y = tensor({p.M, p.N}, p.element);

@@ -24,8 +24,9 @@ std::string productKernel(const Product &product,
                           ProductEnd end = ProductEnd::None);
 
 /// The same of a product without a batch whose right factor lies in panels
-/// (passes/common/PackedWeights.h), and to which a tensor is added.
-std::string panelProductKernel(const Product &product);
+/// of so many columns (passes/common/PackedWeights.h), and to which a tensor is
+/// added.
+std::string panelProductKernel(const Product &product, int64_t columns);
 
 } // namespace tandem::test
 

@@ -39,15 +39,18 @@ TEST(Matmul, RightFactorsInPanels) {
                                {8, 1000, 100}, {1, 70, 20}};
   for (auto [M, N, K] : shapes)
     for (bool tl : kBoth) {
-      std::string text = panelProductKernel({{}, M, N, K, tl});
-      checkKernel(text, {static_cast<double>(K)});
+      std::string wide = panelProductKernel({{}, M, N, K, tl}, 64);
+      checkKernel(wide, {static_cast<double>(K)});
       for (int bits : {128, 256})
-        checkKernel(text, {static_cast<double>(K), bits});
+        checkKernel(wide, {static_cast<double>(K), bits});
+      checkKernel(panelProductKernel({{}, M, N, K, tl}, 16),
+                  {static_cast<double>(K), 256});
     }
-  checkKernel(panelProductKernel({{}, 20, 130, 70, false, false, "f64"}),
-              {70.0});
-  checkKernel(panelProductKernel({{}, 20, 130, 70, false, false, "bf16"}),
-              {70.0});
+  for (int64_t columns : {64, 16})
+    for (const char *element : {"f64", "bf16"})
+      checkKernel(
+          panelProductKernel({{}, 20, 130, 70, false, false, element}, columns),
+          {70.0});
 }
 
 TEST(Matmul, EndsThatReadMuch) {

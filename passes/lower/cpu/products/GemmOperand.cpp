@@ -147,30 +147,35 @@ void GemmOperand::packBlock(const GemmBlock &block) {
 void GemmOperand::findPanels() {
   MLIRContext *context = code.b.getContext();
   auto number = static_cast<unsigned>(sizes.size());
-  AffineExpr cut = getAffineDimExpr(number, context) * kPanelColumns +
-                   getAffineDimExpr(number + 1, context);
-  SmallVector<AffineExpr> cutIndex;
-  for (AffineExpr expr : index)
-    cutIndex.push_back(expr.replace(getAffineDimExpr(line, context), cut));
-  SmallVector<int64_t> cutSizes(sizes);
-  cutSizes.push_back(llvm::divideCeil(sizes[line], kPanelColumns));
-  cutSizes.push_back(kPanelColumns);
-  Operand found = kernel.operand(this->number, cutIndex, cutSizes);
-  if (found.isAffine() && found.stride(number + 1) == 1)
+  for (int64_t columns : kPanelColumns) {
+    AffineExpr cut = getAffineDimExpr(number, context) * columns +
+                     getAffineDimExpr(number + 1, context);
+    SmallVector<AffineExpr> cutIndex;
+    for (AffineExpr expr : index)
+      cutIndex.push_back(expr.replace(getAffineDimExpr(line, context), cut));
+    SmallVector<int64_t> cutSizes(sizes);
+    cutSizes.push_back(llvm::divideCeil(sizes[line], columns));
+    cutSizes.push_back(columns);
+    Operand found = kernel.operand(this->number, cutIndex, cutSizes);
+    if (!found.isAffine() || found.stride(number + 1) != 1)
+      continue;
     panels = found;
+    panelColumns = columns;
+    return;
+  }
 }
 
 /// Reads panels in place.
 void GemmOperand::bindPanels(Gemm &gemm) {
-  gemm.panelColumns = kPanelColumns;
+  gemm.panelColumns = panelColumns;
   gemm.isPacked = true;
   gemm.pack = [this](Code &, const GemmPanel &p) { packElements(p); };
   gemm.b = [this](Code &, Value atK0, Value atK1, int64_t u, Value n,
                   int64_t lanes, Value mask) {
     auto panel = static_cast<unsigned>(sizes.size());
     Value at = code.add(
-        base, code.mul(code.div(n, kPanelColumns), panels->stride(panel)));
-    at = code.add(at, code.rem(n, kPanelColumns));
+        base, code.mul(code.div(n, panelColumns), panels->stride(panel)));
+    at = code.add(at, code.rem(n, panelColumns));
     if (k0)
       at = code.add(at, code.mul(atK0, panels->stride(*k0)));
     int64_t row = panels->stride(k1);

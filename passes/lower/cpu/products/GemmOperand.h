@@ -67,6 +67,7 @@ private:
   /// dimensions after the others, the first counts panels, the second columns
   /// of one.
   std::optional<Operand> panels;
+  int64_t panelColumns = 0;
   mlir::Type type; ///< of the sums
 
   llvm::SmallVector<mlir::Value> dims; ///< the item's values
