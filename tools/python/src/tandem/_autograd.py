@@ -16,6 +16,7 @@ from ._artifact import Artifact
 from ._errors import FailedError, UnsupportedError, UsageError
 from ._exchange import Tensor
 from ._model import Context, Model
+from ._second_order import origin, refused, sources
 from ._storage import one_storage
 
 __all__ = ["Core", "seed_of"]
@@ -408,6 +409,7 @@ class Core:
             self,
             tuple(names),
             tuple(params),
+            [origin([inputs[n] for n in names if n not in self.read])],
             *[inputs[n] for n in names],
             *[self.tensors[n] for n in params],
         )
@@ -443,11 +445,12 @@ class _Run(torch.autograd.Function):
         core: Core,
         inputs: Tuple[str, ...],
         params: Tuple[str, ...],
+        origins: Sequence[Optional[torch.Tensor]],
         *tensors: torch.Tensor,
     ) -> Tuple[torch.Tensor, ...]:
         given = dict(zip(inputs + params, tensors))
         contexts: List[Context] = []
-        ctx.taken = core.taken()
+        ctx.taken, ctx.origins = core.taken(), origins
         outputs = core.forward(given, contexts)
         ctx.kept = core.kept(given, outputs)
         ctx.core, ctx.context, ctx.names = core, contexts[0], inputs + params
@@ -473,15 +476,12 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Optional[torch.Tensor]) -> Any:
+        saved = ctx.saved_tensors  # fails where one of them was written since
         grads = _Run.gradients(ctx, cotangents)
-        if torch.is_grad_enabled():
-            # create_graph: whoever differentiates these meets an error, also
-            # where the cotangents are constants.
-            there = [g for g in grads if g is not None]
-            root = torch.zeros((), requires_grad=True)
-            refused = iter(_Refuse.apply(root, *there))
-            grads = [None if g is None else next(refused) for g in grads]
-        return (None, None, None, *grads)
+        if torch.is_grad_enabled():  # create_graph
+            known = (*cotangents, *saved, *sources(ctx), *ctx.origins)
+            grads = refused(grads, known)
+        return (None, None, None, None, *grads)
 
     @staticmethod
     def gradients(
@@ -489,7 +489,6 @@ class _Run(torch.autograd.Function):
     ) -> List[Optional[torch.Tensor]]:
         """The gradients of what was given to the forward."""
         core: Core = ctx.core
-        ctx.saved_tensors  # fails where one of them was written since
         core.check_taken(ctx.taken)
         core.check_kept(ctx.kept)
         for watched in getattr(ctx, "watched", ()):
@@ -508,7 +507,7 @@ class _Run(torch.autograd.Function):
         }
         wanted = {
             name: exchange.empty()
-            for name, needs in zip(ctx.names, ctx.needs_input_grad[3:])
+            for name, needs in zip(ctx.names, ctx.needs_input_grad[4:])
             if needs and (name in core.program.inputs or name in core.grads)
         }
         if given:
@@ -521,7 +520,7 @@ class _Run(torch.autograd.Function):
         for name, value in zip(core.program.outputs, cotangents):
             if value is not None:
                 zeros.update(core.zeros.get(name, ()))
-        needed = zip(ctx.names, ctx.kinds, ctx.needs_input_grad[3:])
+        needed = zip(ctx.names, ctx.kinds, ctx.needs_input_grad[4:])
         return [
             wanted[name].torch()
             if name in wanted and not wanted[name].is_empty
@@ -564,23 +563,6 @@ def _nothing(gradient: torch.Tensor) -> None:
 def _watch(name: str, output: torch.Tensor) -> None:
     node: Any = output.grad_fn
     node.watched = [*getattr(node, "watched", ()), _Watched(name, output)]
-
-
-class _Refuse(torch.autograd.Function):
-    """Gradients that have none."""
-
-    @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, root: torch.Tensor, *grads: torch.Tensor
-    ) -> Tuple[torch.Tensor, ...]:
-        return tuple(g.view_as(g) for g in grads)
-
-    @staticmethod
-    def backward(ctx: Any, *_: Any) -> Any:
-        raise UnsupportedError(
-            "the gradients of a compiled module cannot be differentiated: "
-            "second derivatives (create_graph) need PyTorch's own module"
-        )
 
 
 def _random_states(artifact: Artifact, program: str) -> List[str]:
