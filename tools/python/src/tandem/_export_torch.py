@@ -15,6 +15,7 @@ import torch
 
 from ._compile import Source
 from ._errors import TandemError, UnsupportedError, UsageError
+from ._exporting import exclusive, kept
 from ._lost import watched
 
 __all__ = ["LostGradient", "export", "number_outputs", "source_of_module", "source_of_program"]
@@ -53,7 +54,7 @@ def export(
     if torch.__version__.split(".")[:2] == ["2", "6"]:
         function = getattr(torch.export, "export_for_training")
     try:
-        with watched() as lost:
+        with exclusive(), kept(module), watched() as lost:
             program = function(
                 module,
                 tuple(args or ()),
@@ -117,7 +118,8 @@ def source_of_program(
     folder = tempfile.mkdtemp(prefix="tandem-")
     path = Path(folder) / f"{name}.pt2"
     try:
-        torch.export.save(_decomposed(program, decomposed), path)
+        with exclusive():
+            torch.export.save(_decomposed(program, decomposed), path)
     except Exception as error:  # as of a namedtuple that is not registered
         shutil.rmtree(folder, True)
         raise UnsupportedError(

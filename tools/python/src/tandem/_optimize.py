@@ -15,6 +15,7 @@ from ._autograd import Core, in_forward_mode, seed_of
 from ._errors import CompileError, UnsupportedError, UsageError, level_of_caller
 from ._evaluation import Form, form_of
 from ._exported import OVERLAPS, inner_outputs, program_with_copies, unused_values
+from ._exporting import copied, exclusive, reaches
 from ._model import Model, seed_in_range
 from ._program import Progress
 from ._unchanged import Unchanged, same, shown
@@ -266,8 +267,10 @@ class _Forward:
         }
         core = self.core
         if evaluates and self._evaluated is not None:
-            self._evaluate_differs = self._other_in_eval(args, kwargs)
-            self._evaluated = None
+            with exclusive():
+                if self._evaluated is not None:
+                    self._evaluate_differs = self._other_in_eval(args, kwargs)
+                    self._evaluated = None
         if evaluates and self._evaluate_differs is not None:
             return self._eager(self._evaluate_differs, args, kwargs)
         made = self._evaluate(inputs) if evaluates else dict(
@@ -285,10 +288,8 @@ class _Forward:
         statistics fixed."""
         from ._export_torch import export
 
-        # Without hooks of its own and programs, and nobody sees it.
-        shadow = object.__new__(type(self.module))
-        shadow.__dict__.update(self.module.__dict__)
-        shadow.__dict__.pop("forward", None)
+        # Other threads call the module meanwhile.
+        shadow = copied(self.module, _Forward)
         pads: List[bool] = []
         try:
             with _without_hooks(shadow), _seeing_masks(shadow, pads):
@@ -300,6 +301,11 @@ class _Forward:
                         )
         except UnsupportedError as error:
             return f"torch.export cannot follow its forward in eval(): {error}"
+        if reaches(program, self.module):
+            return (
+                "its forward comes to its parameters by what cannot be copied, as "
+                "a closure, so that its forward in eval() is not known"
+            )
         form = form_of(program, False)
         structure = program.module_call_graph[0].signature.out_spec
         if form.written:
