@@ -13,8 +13,9 @@ class CpuCodePass<string name> : Pass<name, "::mlir::func::FuncOp"> {
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
-/// Of the code in `gpu.module @cuda`.
-class CudaCodePass<string name> : Pass<name, "::mlir::gpu::GPUModuleOp"> {
+/// Of the code in `gpu.module @cuda`, or of a function there.
+class CudaCodePass<string name, string op = "GPUModuleOp">
+    : Pass<name, "::mlir::gpu::" # op> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
@@ -124,7 +125,8 @@ def EmitCudaKernels : CodePass<"tandem-emit-cuda-kernels"> {
   let statistics = [Statistic<"emitted", "emitted", "functions">];
 }
 
-def ExpandCudaFunctions : CudaCodePass<"tandem-expand-cuda-functions"> {
+def ExpandCudaFunctions
+    : CudaCodePass<"tandem-expand-cuda-functions", "GPUFuncOp"> {
   let summary = "Replaces functions of floats by arithmetic and instructions";
   let description = [{
     What the GPU has an instruction for is an intrinsic of LLVM: MLIR would call

@@ -236,28 +236,34 @@ void tandem::addLowerToCudaPasses(OpPassManager &passes) {
   passes.addPass(createDeduplicateKernels(deduplicate));
   passes.addPass(createEmitCudaKernels());
   OpPassManager &code = passes.nest<gpu::GPUModuleOp>();
-  code.addPass(createCanonicalizerPass());
-  code.addPass(createCSEPass());
+  // A function alone: patterns are tried on it until nothing changes in it, not
+  // until nothing changes in any, and threads take several at a time.
+  OpPassManager &body = code.nest<gpu::GPUFuncOp>();
+  body.addPass(createCanonicalizerPass());
+  body.addPass(createCSEPass());
   // Before convert-gpu-to-nvvm, which would call libdevice.
-  code.addPass(createExpandCudaFunctions());
-  code.addPass(createConvertVectorToSCFPass(
+  body.addPass(createExpandCudaFunctions());
+  body.addPass(createConvertVectorToSCFPass(
       VectorTransferToSCFOptions().enableFullUnroll()));
-  code.addPass(createSCFToControlFlowPass());
-  code.addPass(memref::createExpandStridedMetadataPass());
-  code.addPass(createLowerAffinePass());
+  body.addPass(createSCFToControlFlowPass());
+  body.addPass(memref::createExpandStridedMetadataPass());
+  body.addPass(createLowerAffinePass());
+  // It may write what functions share.
   code.addPass(createConvertNVGPUToNVVMPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.useVectorAlignment = true;
-  code.addPass(createConvertVectorToLLVMPass(vectors));
-  code.addPass(createConvertMathToLLVMPass());
+  OpPassManager &converted = code.nest<gpu::GPUFuncOp>();
+  converted.addPass(createConvertVectorToLLVMPass(vectors));
+  converted.addPass(createConvertMathToLLVMPass());
   ConvertGpuOpsToNVVMOpsOptions gpu;
   gpu.useBarePtrCallConv = true;
   code.addPass(createConvertGpuOpsToNVVMOps(gpu));
   code.addPass(createConvertNVVMToLLVMPass());
   code.addPass(createReconcileUnrealizedCastsPass());
   code.addPass(createDeclareSharedMemory());
-  code.addPass(createCanonicalizerPass());
-  code.addPass(createCSEPass());
+  OpPassManager &llvm = code.nest<LLVM::LLVMFuncOp>();
+  llvm.addPass(createCanonicalizerPass());
+  llvm.addPass(createCSEPass());
   // Only now: the conversion from gpu.func keeps no parameters by value.
   code.addPass(createPassTensorMaps());
   passes.addPass(createLaunchKernels());

@@ -1,4 +1,4 @@
-// RUN: tandem-opt %s -pass-pipeline='builtin.module(gpu.module(tandem-expand-cuda-functions))' | FileCheck %s
+// RUN: tandem-opt %s -pass-pipeline='builtin.module(gpu.module(gpu.func(tandem-expand-cuda-functions)))' | FileCheck %s
 
 // What the GPU has instructions for is an intrinsic, and the rest arithmetic
 // around its approximations: nothing is left that would call libdevice.
