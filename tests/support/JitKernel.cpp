@@ -63,10 +63,10 @@ struct MachineCode {
 
 /// Compiles the function `symbol` of `code`; null, with the reason in `error`,
 /// if that fails.
-static std::shared_ptr<MachineCode> compileCode(ModuleOp code,
-                                                const std::string &symbol,
-                                                int vectorBits,
-                                                std::string &error) {
+static std::shared_ptr<MachineCode>
+compileCode(ModuleOp code, const std::string &symbol, int vectorBits,
+            Optimized optimized, std::string &error) {
+  bool isLeast = optimized == Optimized::Least;
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
   auto module = translateModuleToLLVMIR(code, *llvmContext);
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
@@ -74,7 +74,8 @@ static std::shared_ptr<MachineCode> compileCode(ModuleOp code,
     error += "no LLVM module\n";
     return nullptr;
   }
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  builder->setCodeGenOptLevel(isLeast ? llvm::CodeGenOptLevel::None
+                                      : llvm::CodeGenOptLevel::Aggressive);
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
   auto machine = llvm::cantFail(builder->createTargetMachine());
   module->setTargetTriple(machine->getTargetTriple());
@@ -86,10 +87,12 @@ static std::shared_ptr<MachineCode> compileCode(ModuleOp code,
       f.addFnAttr("prefer-vector-width", std::to_string(vectorBits));
     }
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
+  tuning.LoopVectorization = !isLeast;
   tuning.SLPVectorization = false;
-  if (Status s = runPasses(*module, machine.get(), kCpuPipeline, tuning,
-                           kNoUseForKernels);
+  auto [before, behind] = StringRef(kCpuPipeline).split("<O2>");
+  std::string pipeline = (before + (isLeast ? "<O0>" : "<O2>") + behind).str();
+  if (Status s =
+          runPasses(*module, machine.get(), pipeline, tuning, kNoUseForKernels);
       !s) {
     error += s.message() + "\n";
     return nullptr;
@@ -117,17 +120,18 @@ static std::shared_ptr<MachineCode> compileCode(ModuleOp code,
 
 /// The same, once for all modules of this text: many schedules cut a small
 /// kernel alike, and what is not one of its numbers is no part of its code.
-static std::shared_ptr<MachineCode> machineCodeOf(ModuleOp code,
-                                                  const std::string &symbol,
-                                                  int vectorBits,
-                                                  std::string &error) {
+static std::shared_ptr<MachineCode>
+machineCodeOf(ModuleOp code, const std::string &symbol, int vectorBits,
+              Optimized optimized, std::string &error) {
   static std::map<std::string, std::shared_ptr<MachineCode>> known;
-  std::string key = std::to_string(vectorBits) + ' ' + symbol + '\n';
+  std::string key = std::to_string(vectorBits) +
+                    (optimized == Optimized::Least ? " least " : " ") + symbol +
+                    '\n';
   llvm::raw_string_ostream(key) << code;
   auto at = known.find(key);
   if (at != known.end())
     return at->second;
-  auto made = compileCode(code, symbol, vectorBits, error);
+  auto made = compileCode(code, symbol, vectorBits, optimized, error);
   if (!made)
     return nullptr;
   if (known.size() >= 256) // memory
@@ -141,7 +145,8 @@ int test::hostVectorBits() {
   return host.lookup("avx512f") ? 512 : host.lookup("avx2") ? 256 : 128;
 }
 
-JitKernel::JitKernel(const std::string &text, int vectorBits) {
+JitKernel::JitKernel(const std::string &text, int vectorBits,
+                     Optimized optimized) {
   ScopedDiagnosticHandler handler(&context, [this](Diagnostic &diagnostic) {
     error += diagnostic.str() + "\n";
     return success();
@@ -152,12 +157,12 @@ JitKernel::JitKernel(const std::string &text, int vectorBits) {
   registerLLVMDialectTranslation(context);
   original = parseSourceString<ModuleOp>(text, &context);
   if (original)
-    compile(vectorBits);
+    compile(vectorBits, optimized);
 }
 
 JitKernel::~JitKernel() = default;
 
-void JitKernel::compile(int vectorBits) {
+void JitKernel::compile(int vectorBits, Optimized optimized) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   Builder b(&context);
@@ -196,7 +201,7 @@ void JitKernel::compile(int vectorBits) {
   code.walk(
       [](LLVM::LLVMFuncOp func) { func->removeDiscardableAttr(kKernelAttr); });
 
-  machineCode = machineCodeOf(code, symbol, vectorBits, error);
+  machineCode = machineCodeOf(code, symbol, vectorBits, optimized, error);
   if (machineCode)
     function = machineCode->function;
 }

@@ -30,6 +30,11 @@ struct MachineCode;
 /// The bits of the host's widest vectors.
 int hostVectorBits();
 
+/// What LLVM is to make of a kernel: what it does without being asked (`tandem
+/// compile --effort=2`), or the least (--effort=0), which takes a third of the
+/// time.
+enum class Optimized { Usual, Least };
+
 /// A buffer of a kernel: 64-byte aligned, with a guard at its end.
 class KernelBuffer {
 public:
@@ -52,7 +57,8 @@ public:
   /// Parses a module with a function whose kernel this is. `vectorBits` of the
   /// code; 0 for the host's widest. What else the module's `tandem.target` says
   /// holds.
-  explicit JitKernel(const std::string &text, int vectorBits = 0);
+  explicit JitKernel(const std::string &text, int vectorBits = 0,
+                     Optimized optimized = Optimized::Usual);
   ~JitKernel();
 
   /// False if it could not be compiled; `error` says why.
@@ -80,7 +86,7 @@ public:
   expected(const std::vector<reference::Array> &inputs);
 
 private:
-  void compile(int vectorBits);
+  void compile(int vectorBits, Optimized optimized);
   void beginLaunch(void *scratch) const {
     std::memset(scratch, 0, std::min<int64_t>(scratchBytes, 8));
   }

@@ -22,6 +22,8 @@ struct Tolerance {
   /// The largest value that is rounded to the element type on the way to a
   /// result, where one may be larger than the result.
   double between = 0;
+  /// The code is what LLVM usually makes, whichever check this is.
+  bool alwaysUsual = false;
 };
 
 /// The module with a function whose kernel has inputs %0, %1, ... of `types`
@@ -50,7 +52,9 @@ bool isFirstCheck(const std::string &text, const Tolerance &tolerance,
 /// same tests are linked with ../cuda/CudaCheck.cpp, which does it in the
 /// kernel emulator. Where the process has done the same before, it returns at
 /// once: for CUDA vectors have no width, and the host's is one of those that
-/// tests go through.
+/// tests go through. Of half of a processor's kernels LLVM makes what it
+/// usually does, of the others the least: both are code that users get, and
+/// what is tested is the lowering in front of it.
 void checkKernel(const std::string &text, Tolerance tolerance,
                  int64_t high = 8);
 

@@ -57,6 +57,7 @@ void tandem::test::checkBits(const std::string &text, Tolerance tolerance,
       method.empty()
           ? text
           : scheduled(text, "#tandem.schedule<method = " + method + ">");
+  tolerance.alwaysUsual = true; // as the schedules below: one code
   checkKernel(start, tolerance);
   JitKernel model(start, vectorBits);
   ASSERT_TRUE(model.ok()) << model.error;
