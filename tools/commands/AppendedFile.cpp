@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <tuple>
 #include <unistd.h>
@@ -28,8 +29,17 @@ Status AppendedFile::open(const std::string &path, bool isNew) {
   path_ = path;
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (isNew ? O_EXCL : 0);
   fd_ = ::open(path.c_str(), flags, 0666);
+  struct stat facts;
   if (fd_ < 0)
     fail(errno);
+  // A file may have several names, and FileLock is of one. This lock stays
+  // when another descriptor of the file is closed, as fcntl's does not.
+  else if (::fstat(fd_, &facts) == 0 && S_ISREG(facts.st_mode) &&
+           ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(std::exchange(fd_, -1));
+    return Status::failed("cannot write " + io::inQuotes(path) +
+                          ": another process is writing it");
+  }
   return status();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tandem::commands {
 
@@ -70,11 +71,11 @@ bool Best::take(const Evaluation &evaluation, int64_t step) {
     if (metric_ == kExactMatch)
       value = fraction(accuracy->rightRows(), accuracy->countedRows());
   }
-  evaluated_ = step;
+  bool isRepeated = std::exchange(evaluated_, step) == step;
   bool isBetter = !std::isnan(value) &&
                   (!value_ || (isLarger_ ? value > *value_ : value < *value_));
   if (!isBetter) {
-    ++since_;
+    since_ += isRepeated ? 0 : 1;
     return false;
   }
   value_ = value;

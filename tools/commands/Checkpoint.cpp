@@ -215,10 +215,10 @@ Status restoreTensors(runtime::Model &model, const TensorFiles &files,
   return Status::success();
 }
 
-/// Reads the decimal number `key`, from 0 to `most`, of the metadata.
+/// Reads the decimal number `key`, from `least` to `most`, of the metadata.
 template <typename T>
 void readNumber(const TensorFiles &file, const char *key, T &value, T most,
-                Problems &problems) {
+                Problems &problems, T least = 0) {
   auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
     problems.add(std::string("has no metadata '") + key +
@@ -228,10 +228,11 @@ void readNumber(const TensorFiles &file, const char *key, T &value, T most,
   const std::string &text = found->second;
   auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-      value > most || std::cmp_less(value, 0))
+      value > most || value < least)
     problems.add(std::string("metadata '") + key +
-                 "': expected an integer from 0 to " + std::to_string(most) +
-                 " but got " + io::inQuotes(text));
+                 "': expected an integer from " + std::to_string(least) +
+                 " to " + std::to_string(most) + " but got " +
+                 io::inQuotes(text));
 }
 
 /// Returns the text `key` of the metadata; empty where there is none.
@@ -241,6 +242,37 @@ std::string textOf(const TensorFiles &file, const char *key) {
 }
 
 } // namespace
+
+/// Reads the losses of the pass that was begun; a checkpoint of before has
+/// none.
+static void readLosses(const TensorFiles &file, Position &position,
+                       Problems &problems) {
+  constexpr const char *key = "tandem.loss_sum";
+  bool hasCount = file.metadata().contains("tandem.losses");
+  if (hasCount || file.metadata().contains(key))
+    readNumber(file, "tandem.losses", position.losses, position.step, problems);
+  if (!hasCount)
+    return;
+  // It is infinite or NaN where a loss was.
+  std::string text = textOf(file, key);
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), position.lossSum);
+  if (error != std::errc() || end != text.data() + text.size())
+    problems.add(std::string("metadata '") + key +
+                 "': expected a number but got " + io::inQuotes(text));
+}
+
+/// Which numbers no training has together.
+static void checkTogether(const Position &position, Problems &problems) {
+  auto text = [](int64_t number) { return std::to_string(number); };
+  int64_t before = position.totalSteps - position.step;
+  // Each pass has a step, and none has steps if there was none.
+  if (before < position.epoch || (position.epoch == 0 && before > 0))
+    problems.add("metadata 'tandem.total_steps': " + text(position.totalSteps) +
+                 " steps cannot be those of " + text(position.epoch) +
+                 " passes and of " + text(position.step) +
+                 " steps of the next one");
+}
 
 bool isOfModel(const Value &value, const Manifest &manifest) {
   return isVariable(value) && !isTrainings(value, manifest);
@@ -287,19 +319,18 @@ Result<Checkpoint> Checkpoint::read(const std::string &path) {
   readNumber(from, "tandem.seed", position.seed, uint64_t(INT64_MAX), problems);
   readNumber(from, "tandem.rows", position.rows, mostSteps, problems);
   readNumber(from, "tandem.batch", position.batch, mostSteps, problems);
-  readNumber(from, "tandem.shuffle", shuffle, INT64_MAX, problems);
+  readNumber(from, "tandem.shuffle", shuffle, int64_t(1), problems);
   position.shuffle = shuffle != 0;
   // Checkpoints of before have neither this nor what follows.
   if (from.metadata().contains("tandem.accumulate"))
     readNumber(from, "tandem.accumulate", position.accumulate, mostSteps,
-               problems);
-  // Of the pass that was begun.
-  if (from.metadata().contains("tandem.losses")) {
-    readNumber(from, "tandem.losses", position.losses, mostSteps, problems);
-    position.lossSum =
-        std::strtod(textOf(from, "tandem.loss_sum").c_str(), nullptr);
+               problems, int64_t(1));
+  if (problems.none()) {
+    readLosses(from, position, problems);
+    checkTogether(position, problems);
   }
   position.best = textOf(from, "tandem.best");
+  position.owesEvaluation = textOf(from, "tandem.evaluation") == "owed";
   if (!problems.none())
     return problems.status().in(io::inQuotes(path));
   checkpoint.origin_ = {textOf(from, "tandem.model"),
@@ -437,6 +468,8 @@ Status Snapshot::save(const Position &position, const Origin &origin) const {
   }
   if (!position.best.empty())
     metadata["tandem.best"] = position.best;
+  if (position.owesEvaluation)
+    metadata["tandem.evaluation"] = "owed";
   auto groups = rateGroupsOf(stages_ ? std::span(stages_->models())
                                      : std::span(model_, 1));
   if (!groups)

@@ -40,6 +40,8 @@ struct Position {
   int64_t losses = 0;
   /// What is known of the best evaluation (Best.h); empty: nothing.
   std::string best = {};
+  /// An evaluation after this step was interrupted: it is still to be done.
+  bool owesEvaluation = false;
 };
 
 /// What is trained on what. A digest is empty where it is not known.

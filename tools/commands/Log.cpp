@@ -158,12 +158,15 @@ Status Log::open(const std::string &path, Then then, std::optional<double> rate,
     for (const std::string &name : metrics)
       columns_.push_back("eval." + name);
   }
-  if (then == Then::Append)
-    if (Status status = checkColumns(); !status)
-      return status;
   setRate(rate);
   then_ = then;
-  return file_.open(path);
+  // From here on nobody else writes it.
+  if (Status status = file_.open(path); !status || then != Then::Append)
+    return status;
+  if (cutTornLine(path))
+    note("the last line of the log " + io::inQuotes(path) +
+         " was cut off, and is left out");
+  return checkColumns();
 }
 
 void Log::setRate(std::optional<double> rate) {

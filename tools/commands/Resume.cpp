@@ -8,6 +8,7 @@
 #include "tools/commands/Print.h"
 #include "tools/commands/RowSource.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <zlib.h>
 
@@ -252,6 +253,12 @@ Status compare(const Checkpoint &checkpoint, const ResumeWith &with,
   compareModels(checkpoint, with, differences);
   compareData(checkpoint, with, differences);
   compareAccumulation(checkpoint, with, differences);
+  if (position.step > 0 && position.losses == 0 && position.lossSum == 0)
+    differences.note("has no losses of the pass that was begun: its mean will "
+                     "be that of the steps that follow");
+  else if (!std::isfinite(position.lossSum))
+    differences.note("has losses that are not finite in the pass that was "
+                     "begun, and so has its mean");
   if (there.graph.empty() || there.data.empty() || with.origin.graph.empty())
     differences.note("or the artifact does not say which graph and data they "
                      "are of, so that these cannot be compared");

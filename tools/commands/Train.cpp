@@ -171,9 +171,10 @@ void TrainOptions::declare(OptionTable &options) {
       .keyed()
       .required("steps=0")
       .excludes("steps=0", "nothing is trained");
-  options.integer("epochs", "N", epochs, 1, 1000000000,
+  options.integer("epochs", "N", epochs, 0, 1000000000,
                   "passes over the data to do (resuming: a pass that was begun "
-                  "is finished and counts as one)");
+                  "is finished and counts as one; 0 with --resume makes the "
+                  "evaluation in which a training was interrupted)");
   options.integer("steps", "N", steps, 0, mostSteps,
                   "steps to do, instead of --epochs; 0 evaluates the rows of "
                   "--eval and changes nothing");
@@ -463,6 +464,10 @@ Status trainAndPrint(const TrainOptions &options, const Tool &tool) {
   if (!trains && options.eval.empty())
     return Status::usage("--steps=0 trains nothing: expected --eval with rows "
                          "to evaluate, or steps");
+  if (options.epochs == 0 && (options.resume.empty() || options.eval.empty()))
+    return Status::usage("--epochs=0 trains nothing: expected --resume of a "
+                         "training and --eval with rows to evaluate, or "
+                         "passes");
   if (!options.plot.empty() &&
       io::fileKind(options.log) == io::FileKind::Special)
     return Status::usage("--plot needs a --log that can be read again, but " +

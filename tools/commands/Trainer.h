@@ -130,6 +130,7 @@ private:
   int64_t rest_ = 0;      ///< rows of a pass's last step; 0: a batch
   int64_t stepsToDo_ = 0; ///< fewer, once it is known that it ends before
   int64_t planned_ = 0;
+  int64_t evaluatedAt_ = -1; ///< steps before the last evaluation of this call
   std::optional<Best> best_;
   AnomalyWatch watch_;
   Updates updates_;

@@ -296,18 +296,18 @@ Status Trainer::openLog() {
     log_.setRate(learningRate());
     return Status::success();
   }
-  if (resumes && cutTornLine(options_.log))
-    note("the last line of the log " + io::inQuotes(options_.log) +
-         " was cut off, and is left out");
+  auto then = resumes                ? Log::Then::Append
+              : options_.model.force ? Log::Then::Replace
+                                     : Log::Then::Keep;
+  if (Status status = log_.open(options_.log, then, learningRate(), metrics());
+      !status)
+    return status;
   if (auto last = resumes ? lastStepOf(options_.log) : std::nullopt;
       last && *last != result_.position.totalSteps)
     note("the log " + io::inQuotes(options_.log) + " ends at step " +
          std::to_string(*last) + ", and this training goes on after step " +
          std::to_string(result_.position.totalSteps));
-  auto then = resumes                ? Log::Then::Append
-              : options_.model.force ? Log::Then::Replace
-                                     : Log::Then::Keep;
-  return log_.open(options_.log, then, learningRate(), metrics());
+  return Status::success();
 }
 
 /// The numbers of an evaluation.
@@ -329,6 +329,8 @@ std::vector<std::string> Trainer::metrics() const {
 /// Notes options that say when something is done which this training ends
 /// before.
 void Trainer::sayWhatIsNotReached() const {
+  if (stepsToDo_ == 0)
+    return;
   const Position &position = result_.position;
   int64_t end = position.totalSteps + stepsToDo_;
   if (const auto &every = options_.saveEvery;
@@ -356,8 +358,10 @@ Status Trainer::setEnd() {
                          std::to_string(mostSteps / perEpoch) + " passes of " +
                          std::to_string(perEpoch) + " steps but got " +
                          std::to_string(*options_.epochs));
-  stepsToDo_ = options_.steps ? *options_.steps
-                              : *options_.epochs * perEpoch - position.step;
+  stepsToDo_ =
+      options_.steps
+          ? *options_.steps
+          : std::max(*options_.epochs * perEpoch - position.step, int64_t(0));
   planned_ = stepsToDo_;
   int64_t passes = (position.step + stepsToDo_ + perEpoch - 1) / perEpoch;
   result_.lastEpoch = position.epoch + passes;

@@ -136,7 +136,8 @@ Status Trainer::loop() {
   Progress progress(stepsToDo_, result_.stepsPerEpoch, result_.lastEpoch, batch,
                     options_.reportInterval.value_or(0), view_.get());
   // One that was due when the checkpoint was written, and not done.
-  if (best_ && !options_.resume.empty() && isEvaluationDue())
+  if (planned_ == 0 || position.owesEvaluation ||
+      (best_ && !options_.resume.empty() && isEvaluationDue()))
     if (Status status = evaluateNow(); !status)
       return status;
   while (result_.steps < stepsToDo_) {
@@ -200,6 +201,7 @@ Status Trainer::loop() {
     }
     ++result_.steps;
     ++position.totalSteps;
+    position.owesEvaluation = false; // what it was of is gone
     int64_t epoch = position.epoch + 1;
     ++position.step;
     if (endsPass) {
@@ -276,7 +278,7 @@ Status Trainer::finishLoop() {
   // What was trained is safe before anything else can go wrong.
   if (Status status = save(); !status)
     return status;
-  if (best_ && best_->evaluated() == position.totalSteps && result_.evaluation)
+  if (evaluatedAt_ == position.totalSteps)
     return Status::success();
   std::string known = position.best;
   if (Status status = evaluateNow(); !status)
@@ -324,8 +326,12 @@ Status Trainer::evaluateNow() {
                                               *evalData_, counters_);
   if (!evaluation)
     return std::move(evaluation).status();
-  if (evaluation->stopped)
+  if (evaluation->stopped) {
+    result_.position.owesEvaluation = true;
     return stopped();
+  }
+  result_.position.owesEvaluation = false;
+  evaluatedAt_ = result_.position.totalSteps;
   evaluating_ +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();
@@ -431,7 +437,8 @@ Status Trainer::saveOptions() {
 std::string Trainer::howToGoOn() const {
   int64_t left = options_.steps ? planned_ - result_.steps
                                 : result_.lastEpoch - result_.position.epoch;
-  if (left == 0 || options_.save.empty())
+  bool isOwed = left == 0 && result_.position.owesEvaluation;
+  if ((left == 0 && !isOwed) || options_.save.empty())
     return "";
   const char *length = options_.steps ? "--steps" : "--epochs";
   std::string replaced;
@@ -440,8 +447,8 @@ std::string Trainer::howToGoOn() const {
   if (!options_.resume.empty())
     replaced += "'--resume', ";
   return "; to go on: '--resume=" + options_.save + " --save=" + options_.save +
-         " " + length + "=" + std::to_string(left) + "' in place of " +
-         replaced + "'--save' and '" + length + "'";
+         " " + (isOwed ? "--epochs" : length) + "=" + std::to_string(left) +
+         "' in place of " + replaced + "'--save' and '" + length + "'";
 }
 
 /// Saves and says where; the message of the command that a signal ended.
@@ -450,16 +457,23 @@ Status Trainer::stopped() {
   if (result_.steps > 0)
     if (Status closed = closeLog(); !closed)
       warn(closed.message());
-  std::string where = "interrupted at epoch " +
-                      std::to_string(position.epoch + 1) + ", step " +
-                      std::to_string(position.step) + " of " +
-                      std::to_string(result_.stepsPerEpoch);
+  bool inEvaluation = evalData_ && position.owesEvaluation;
+  std::string where = inEvaluation
+                          ? "interrupted in the evaluation after step " +
+                                std::to_string(position.totalSteps)
+                          : "interrupted at epoch " +
+                                std::to_string(position.epoch + 1) + ", step " +
+                                std::to_string(position.step) + " of " +
+                                std::to_string(result_.stepsPerEpoch);
   if (options_.save.empty())
     return Status::failed(where +
                           "; nothing was saved, since there is no --save");
   // An older checkpoint is worth more than what was not trained.
   if (result_.steps == 0)
-    return Status::failed(where + ", before the first step; nothing was saved");
+    return Status::failed(where +
+                          (inEvaluation ? ", which is still to be done"
+                                        : ", before the first step") +
+                          "; nothing was saved");
   if (Status status = save(); !status)
     return std::move(status).in(where);
   return Status::failed(where + "; saved to " + io::inQuotes(options_.save) +

@@ -301,7 +301,8 @@ TEST_F(Resume, refusesNumbersThatOverflow) {
   for (auto [key, what, more] :
        {std::tuple("epoch", "epochs", 1), {"total_steps", "steps", 5}}) {
     io::test::store(path("w.st"), io::test::bytesOf(good));
-    edit("w.st", {}, {{std::string("tandem.") + key, most}});
+    edit("w.st", {},
+         {{std::string("tandem.") + key, most}, {"tandem.total_steps", most}});
     Ended ended = train({"--epochs=1", "--resume=w.st", "--save=n.st"});
     EXPECT_EQ(ended.code, 2) << key;
     EXPECT_NE(ended.err.find("expected at most " + most + " " + what +
@@ -312,11 +313,70 @@ TEST_F(Resume, refusesNumbersThatOverflow) {
         << ended.err;
   }
   io::test::store(path("w.st"), io::test::bytesOf(good));
-  edit("w.st", {}, {{"tandem.epoch", "9007199254740991"}});
+  edit("w.st", {},
+       {{"tandem.epoch", "9007199254740981"},
+        {"tandem.total_steps", "9007199254740987"}});
   Ended ended = train({"--epochs=1", "--resume=w.st", "--save=n.st"});
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(io::Safetensors::read(path("n.st"))->metadata().at("tandem.epoch"),
-            most);
+  EXPECT_EQ(
+      io::Safetensors::read(path("n.st"))->metadata().at("tandem.total_steps"),
+      most);
+}
+
+// Losses of the pass that was begun were whatever a damaged file had, and so
+// was the loss that is printed.
+TEST_F(Resume, refusesNumbersThatNoTrainingHas) {
+  ASSERT_EQ(train({"--steps=7", "--save=good.st"}).code, 0);
+  std::string good = text("good.st");
+  auto resumed = [&](const std::map<std::string, std::string> &metadata) {
+    io::test::store(path("w.st"), io::test::bytesOf(good));
+    edit("w.st", {}, metadata);
+    return train({"--epochs=1", "--resume=w.st", "--save=n.st"});
+  };
+  const std::string missing;
+  for (auto [key, value, expected] :
+       {std::tuple("loss_sum", std::string("x"), "a number but got 'x'"),
+        {"loss_sum", "1 ", "a number but got '1 '"},
+        {"loss_sum", missing, "a number but got ''"},
+        {"losses", "99", "an integer from 0 to 2 but got '99'"},
+        {"shuffle", "99", "an integer from 0 to 1 but got '99'"},
+        {"accumulate", "0",
+         "an integer from 1 to 9007199254740992 but got '0'"}}) {
+    Ended ended = resumed({{std::string("tandem.") + key, value}});
+    EXPECT_EQ(ended.code, 2) << key;
+    EXPECT_EQ(ended.err, "tandem-run: error: 'w.st': metadata 'tandem." +
+                             std::string(key) + "': expected " + expected +
+                             "\n");
+  }
+  for (auto [key, value, passes] :
+       {std::tuple("epoch", "0", "0"), {"epoch", "6", "6"}}) {
+    Ended ended = resumed({{std::string("tandem.") + key, value}});
+    EXPECT_EQ(ended.code, 2) << value;
+    EXPECT_TRUE(says(ended, std::string("'tandem.total_steps': 7 steps cannot "
+                                        "be those of ") +
+                                passes +
+                                " passes and of 2 steps of the next "
+                                "one"))
+        << ended.err;
+  }
+  Ended ended = resumed({{"tandem.losses", missing}});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_NE(ended.err.find("has no metadata 'tandem.losses'"),
+            std::string::npos)
+      << ended.err;
+  // Nothing of them is a checkpoint of before, which is said.
+  ended = resumed({{"tandem.losses", missing}, {"tandem.loss_sum", missing}});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'w.st' has no losses of the pass that was "
+                          "begun: its mean will be that of the steps that "
+                          "follow"))
+      << ended.err;
+  // As is a loss that was infinite, which '--on-nan=report' goes on with.
+  ended = resumed({{"tandem.loss_sum", "inf"}});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(says(ended, "note: 'w.st' has losses that are not finite in the "
+                          "pass that was begun, and so has its mean"))
+      << ended.err;
 }
 
 TEST_F(Resume, anotherCompilationIsTheSameModel) {

@@ -38,6 +38,10 @@ protected:
     return false;
   }
 
+  static bool says(const Ended &ended, const std::string &line) {
+    return ended.err.find(line) != std::string::npos;
+  }
+
   int64_t stepsIn(const std::string &name) const {
     auto file = io::Safetensors::read(path(name));
     EXPECT_TRUE(file.ok()) << file.status().message();
@@ -93,6 +97,98 @@ TEST_F(Signals, saysWhichOptionsGoOnInPlaceOfWhich) {
   // Followed, it goes on.
   Ended ended = train({"--resume=w.st", "--save=w.st", "--steps=1"});
   EXPECT_EQ(ended.code, 0) << ended.err;
+}
+
+// The last evaluation was dropped: no option did it, the log had no line of it,
+// and --save-best had not looked at it.
+TEST_F(Signals, theLastEvaluationIsDoneAfterIt) {
+  constexpr int64_t many = 1000000;
+  ASSERT_TRUE(io::writeNpy(path("ex.npy"), features(many)).ok());
+  ASSERT_TRUE(io::writeNpy(path("el.npy"), labels(many)).ok());
+  std::vector<std::string> common = {
+      "--eval",        "x=@ex.npy",           "--eval",     "labels=@el.npy",
+      "--log=l.jsonl", "--save-best=best.st", "--threads=1"};
+  Start start;
+  start.watch = [](pid_t, const std::string &err) {
+    return err.find("step 5/5") != std::string::npos ? SIGTERM : 0;
+  };
+  for (const char *length : {"--epochs=1", "--steps=5"}) {
+    std::filesystem::remove(path("l.jsonl"));
+    std::filesystem::remove(path("best.st"));
+    std::vector<std::string> options = common;
+    options.insert(options.end(),
+                   {length, "--save=w.st", "--report-interval=5"});
+    Ended ended = train(options, start);
+    EXPECT_EQ(ended.code, 1);
+    std::string replaced(length, std::string_view(length).find('='));
+    EXPECT_TRUE(says(ended, "tandem-run: error: interrupted in the evaluation "
+                            "after step 5; saved to 'w.st'; to go on: "
+                            "'--resume=w.st --save=w.st --epochs=0' in place "
+                            "of '--save' and '" +
+                                replaced + "'\n"))
+        << ended.err;
+    EXPECT_EQ(text("l.jsonl").find("\"eval\""), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(path("best.st")));
+
+    options = common;
+    options.insert(options.end(),
+                   {"--resume=w.st", "--save=w.st", "--epochs=0"});
+    ended = train(options);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_NE(ended.out.find("eval.loss = "), std::string::npos) << ended.out;
+    EXPECT_EQ(ended.out.find("\nloss = "), std::string::npos) << ended.out;
+    std::string log = text("l.jsonl");
+    size_t at = log.find("{\"epoch\": 1, \"step\": 5, \"eval\"");
+    EXPECT_NE(at, std::string::npos) << log;
+    EXPECT_EQ(log.find("\"eval\"", at + 30), std::string::npos) << log;
+    EXPECT_EQ(stepsIn("best.st"), 5);
+    EXPECT_EQ(stepsIn("w.st"), 5);
+    auto file = io::Safetensors::read(path("w.st"));
+    ASSERT_TRUE(file.ok());
+    EXPECT_FALSE(file->metadata().contains("tandem.evaluation"));
+  }
+  for (const char *missing : {"--eval", "--resume"}) {
+    std::vector<std::string> options = {"--epochs=0", "--save=w.st"};
+    if (std::string_view(missing) == "--eval")
+      options.emplace_back("--resume=w.st");
+    else
+      options.insert(options.end(), common.begin(), common.begin() + 4);
+    Ended ended = train(options);
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_TRUE(says(ended, "--epochs=0 trains nothing")) << ended.err;
+  }
+}
+
+// An evaluation on the way was left out by the training that went on, where
+// nothing looked for the best one.
+TEST_F(Signals, anEvaluationOnTheWayIsDoneAfterIt) {
+  constexpr int64_t many = 1000000;
+  ASSERT_TRUE(io::writeNpy(path("ex.npy"), features(many)).ok());
+  ASSERT_TRUE(io::writeNpy(path("el.npy"), labels(many)).ok());
+  std::vector<std::string> common = {
+      "--eval",         "x=@ex.npy",     "--eval",
+      "labels=@el.npy", "--log=l.jsonl", "--eval-every=1",
+      "--threads=1",    "--save=w.st",   "--report-interval=5"};
+  Start start;
+  start.watch = [](pid_t, const std::string &err) {
+    return err.find("step 5/5") != std::string::npos ? SIGTERM : 0;
+  };
+  std::vector<std::string> options = common;
+  options.emplace_back("--epochs=2");
+  Ended ended = train(options, start);
+  EXPECT_TRUE(says(ended, "interrupted in the evaluation after step 5; saved "
+                          "to 'w.st'; to go on: '--resume=w.st --save=w.st "
+                          "--epochs=1'"))
+      << ended.err;
+  options = common;
+  options.insert(options.end(), {"--epochs=1", "--resume=w.st"});
+  ended = train(options);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  std::string log = text("l.jsonl");
+  EXPECT_NE(log.find("{\"epoch\": 1, \"step\": 5, \"eval\""),
+            std::string::npos);
+  EXPECT_NE(log.find("{\"epoch\": 2, \"step\": 10, \"eval\""),
+            std::string::npos);
 }
 
 TEST_F(Signals, nohupGoesOn) {
@@ -209,11 +305,24 @@ TEST_F(Signals, secondTrainingIntoAFileIsRefused) {
     EXPECT_EQ(second.code, 1);
     EXPECT_EQ(second.err,
               "tandem-run: error: cannot write 'l.jsonl': " + holder + "\n");
+    // By another name of the file, it was emptied.
+    std::filesystem::create_hard_link(path("l.jsonl"), path("other.jsonl"));
+    for (const char *more : {"--no-shuffle", "--resume=old.st"}) {
+      second =
+          train({"--epochs=1", "--save=other.st", "--log=other.jsonl", more});
+      EXPECT_EQ(second.code, 1);
+      EXPECT_TRUE(says(second, "tandem-run: error: cannot write 'other.jsonl': "
+                               "another process is writing it\n"))
+          << second.err;
+    }
+    EXPECT_EQ(std::filesystem::hard_link_count(path("l.jsonl")), 2);
     return SIGINT;
   };
+  ASSERT_EQ(train({"--epochs=1", "--save=old.st"}).code, 0);
   Ended ended = trainForever({"--save=w.st", "--log=l.jsonl"}, start);
   EXPECT_EQ(ended.code, 1);
   EXPECT_NE(ended.err.find("saved to 'w.st'"), std::string::npos) << ended.err;
+  EXPECT_TRUE(text("l.jsonl").starts_with("{\"epoch\": 1, \"step\": 1, "));
   EXPECT_EQ(train({"--epochs=1", "--save=w.st"}).code, 0);
 }
 
