@@ -363,6 +363,11 @@ Status Dataset::drawBy(NamedArray weights) {
   if (!(sum > 0))
     return Status::usage("--weights: expected a sum above 0 but got " +
                          numberText(sum));
+  // A product with a sum that is hardly above 0 would be rounded to few
+  // numbers.
+  if (sum < 0x1p-500)
+    for (double &until : sums_)
+      until *= 0x1p500;
   weights_ = std::move(weights);
   return Status::success();
 }

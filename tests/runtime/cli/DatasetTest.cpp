@@ -362,6 +362,20 @@ TEST(Dataset, drawsRowsByWeights) {
                 .message()
                 .find("a sum that f64 holds, up to 1.797e+308, but got inf"),
             std::string::npos);
+  // Of weights that f64 hardly holds the first was drawn half as often.
+  constexpr double least = 4.9406564584124654e-324;
+  auto small = match(p, arrays(rows));
+  ASSERT_TRUE(small
+                  ->drawBy(NamedArray{
+                      "weights", arrayOf<double>(DType::F64, {rows},
+                                                 {least, least, least, least})})
+                  .ok());
+  std::vector<int64_t> drawn(rows);
+  for (int64_t pass = 0; pass < passes; ++pass)
+    for (int64_t row : small->order(true, 7, pass))
+      ++drawn[size_t(row)];
+  for (int64_t count : drawn)
+    EXPECT_NEAR(double(count), 1000, 110);
   ASSERT_TRUE(data->drawBy(weights({0, 3, 1, 0})).ok());
   std::vector<int64_t> counts(rows);
   for (int64_t pass = 0; pass < passes; ++pass) {
