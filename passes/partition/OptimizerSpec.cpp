@@ -129,9 +129,11 @@ void tandem::readNumbers(const std::string &of,
     const auto *option = find_if(
         options, [&](const OptimizerOption &o) { return o.name == key; });
     if (option == options.end()) {
-      problems.push_back("unknown option " +
-                         unknown(key, " of " + of, options) +
-                         (ownersOf ? ownersOf(key) : ""));
+      std::string problem = "unknown option " +
+                            unknown(key, " of " + of, options) +
+                            (ownersOf ? ownersOf(key) : "");
+      if (!is_contained(problems, problem)) // once, however often it is given
+        problems.push_back(std::move(problem));
       continue;
     }
     if (is_contained(seen, key))

@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tandem;
 
@@ -63,6 +65,31 @@ LogicalResult UpdateBuilder::checkEffects() {
         << "--centralize has no effect: it takes the mean off each row of a "
            "gradient, but no param that is trained has rows of several "
            "elements";
+  }
+  // Of a group that a param is of, or 0.
+  auto hasOwnSchedule = [&](size_t group) {
+    return group && asked.groups[group - 1].schedule;
+  };
+  if (asked.schedule && llvm::all_of(groupOf, hasOwnSchedule)) {
+    isWrong = true;
+    mlir::emitError(forward.getLoc())
+        << "--lr-schedule has no effect: every param that is trained is in a "
+           "group with a schedule of its own";
+  }
+  std::vector<std::string> idle;
+  for (const OptimizerOption &option : spec.kind->options)
+    if (option.name != "lr" && !std::isnan(option.value) &&
+        spec.values.lookup(option.name) != option.value &&
+        llvm::none_of(usedOptions, [&](const llvm::StringSet<> &used) {
+          return used.contains(option.name);
+        }))
+      idle.push_back(option.name.str());
+  if (!idle.empty()) {
+    isWrong = true;
+    mlir::emitError(forward.getLoc())
+        << "--optimizer: '" << llvm::join(idle, "' and '")
+        << "' has no effect: optimizer '" << spec.kind->name
+        << "' updates every param that is trained without it";
   }
   for (auto [k, group] : llvm::enumerate(asked.groups)) {
     bool isRead = llvm::any_of(group.own, [&](const std::string &option) {

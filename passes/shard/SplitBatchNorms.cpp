@@ -39,11 +39,18 @@ struct SplitBatchNorms : tandem::impl::SplitBatchNormsBase<SplitBatchNorms> {
       return signalPassFailure();
     }
     int64_t groups = MeshAxes(mesh).ranksOf(*axis);
-    bool isWrong = false;
+    bool isWrong = false, hasAny = false;
     module.walk([&](BatchNormOp op) {
-      if (op.getTraining())
-        isWrong |= failed(split(op, groups));
+      if (!op.getTraining())
+        return;
+      hasAny = true;
+      isWrong |= failed(split(op, groups));
     });
+    if (!hasAny) {
+      module.emitError() << "--batch-norm=per-rank has no effect: the model "
+                            "has no batch norm of statistics of the batch";
+      return signalPassFailure();
+    }
     if (isWrong)
       signalPassFailure();
   }

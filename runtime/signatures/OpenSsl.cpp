@@ -9,6 +9,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <string_view>
 
 namespace tandem::signatures {
 namespace {
@@ -45,6 +46,11 @@ int verify(const char *publicKey, size_t keyBytes, const void *data,
                : nullptr);
   if (!isEd25519(key))
     return refuse(reason, "expected a public key of Ed25519 in PEM");
+  // Which of several it would be, nobody has said.
+  constexpr std::string_view begin = "-----BEGIN PUBLIC KEY-----";
+  std::string_view all(publicKey, keyBytes);
+  if (all.find(begin) != all.rfind(begin))
+    return refuse(reason, "expected one public key, but the file has several");
   if (signatureBytes != kSignatureBytes)
     return refuse(reason, "a signature has 64 bytes");
   Digest digest(EVP_MD_CTX_new());

@@ -39,6 +39,19 @@ compile least --optimizer=sgd:lr=.1 --lr-schedule=linear:total=10,min=.1 \
 refused 2 '--centralize has no effect: .* no param that is trained has rows' \
   $adamw --freeze='[.]w' --centralize
 compile centered $adamw --freeze='[.]b' --centralize
+refused 2 '--lr-schedule has no effect: every param that is trained' \
+  $adamw --lr-schedule=linear:total=9 --group='.*:lr_schedule=cosine:total=10'
+compile scheduled $adamw --lr-schedule=linear:total=9 \
+  --group='.*b:lr_schedule=cosine:total=10'
+refused 2 "--optimizer: 'match_rms' has no effect: optimizer 'muon'" \
+  --optimizer=muon:match_rms=true,matrices=false
+compile ofgroup --optimizer=muon:match_rms=true,matrices=false \
+  --group='fc0.w:matrices=true'
+refused 2 '--batch-norm=per-rank has no effect: the model has no batch norm' \
+  $adamw --mesh=data=2 --parallel=ddp --batch-norm=per-rank
+refused 2 "unknown option '' of optimizer" --optimizer=adamw:,
+[ "$(grep -o "unknown option ''" <<<"$out" | wc -l)" = 1 ] ||
+  fail "the same is said twice: $out"
 refused 2 "--group: '.*b' has no effect: optimizer 'muon' .* without 'momentum'" \
   --optimizer=muon --group='.*b:momentum=.5'
 refused 2 "without 'momentum' and 'nesterov'" --optimizer=muon \

@@ -32,6 +32,9 @@ expect 0 '' cmp m.tdm.sig first.sig
 expect 1 'expected a secret key of Ed25519 in PEM' "$bin/tandem" sign m.tdm --key=mine.pub.pem
 expect 1 'expected a public key of Ed25519 in PEM' bench mine.pem
 expect 1 'expected a public key of Ed25519 in PEM' bench "$model"
+# Of several keys the first one was taken, whatever the others were.
+cat mine.pub.pem other.pub.pem >both.pem
+expect 1 'expected one public key, but the file has several' bench both.pem
 expect 1 "cannot read 'none.pem': No such file" bench none.pem
 expect 1 'expected a regular file' bench /dev/zero
 expect 1 '' "$bin/tandem" sign "$model" --key=mine.pem # no artifact
