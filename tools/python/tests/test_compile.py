@@ -230,6 +230,17 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(artifact.path, path)
         self.assertTrue(path.is_file())
 
+    def test_force_is_for_an_output_file(self):
+        """It was no option of Python, and what refuses a file says `--force`."""
+        with self.assertRaisesRegex(tandem.UsageError, "no output= is given"):
+            tandem.compile(models.classifier(), force=True)
+        path = self.folder / "other.tdm"
+        path.write_text("something else")
+        with self.assertRaisesRegex(tandem.TandemError, "--force"):
+            tandem.compile(models.classifier(), output=path)
+        tandem.compile(models.classifier(), output=path, force=True)
+        self.assertNotEqual(path.read_bytes()[:4], b"some")
+
     def test_progress_gets_the_lines_of_the_compiler(self):
         lines = []
         tandem.compile(models.classifier(), progress=lines.append, remarks=True)

@@ -134,5 +134,15 @@ class HooksTest(unittest.TestCase):
         torch.testing.assert_close(mine(x), plain(x))
 
 
+class TorchCompileTest(unittest.TestCase):
+    def test_the_reason_is_said(self):
+        """It was "a transform of torch.func", which nobody had asked for."""
+        x = torch.randn(4, 3)
+        net = tandem.torch.optimize(torch.nn.Linear(3, 2), (x,), effort=0)
+        with self.assertWarnsRegex(tandem.torch.FallbackWarning, "torch.compile"):
+            y = torch.compile(net, backend="eager")(x)
+        torch.testing.assert_close(y, net(x))
+
+
 if __name__ == "__main__":
     unittest.main()

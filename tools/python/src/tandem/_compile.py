@@ -31,7 +31,6 @@ ENDINGS = (".mlir", ".mlirbc", ".json", ".onnx", ".pt2")
 _REFUSED = {
     "o": "output=", "weights": "Artifact.weights", "stop_after": "the program",
     "print_pipeline": "the program", "help": "tandem.help_of('compile')",
-    "force": "another output=",
 }
 # What leaves something behind beside the artifact: the compiler is called.
 _NOT_CACHED = {
@@ -276,6 +275,11 @@ def _compile_once(
     cache: bool,
 ) -> Artifact:
     given.update(source.options)
+    if output is None and given.get("force"):
+        raise UsageError(
+            "'force' lets the file that output= names be replaced, and no output= "
+            "is given: the cache needs none"
+        )
     line = options_of(given)
     program = find_program()
 

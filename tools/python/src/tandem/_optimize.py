@@ -186,6 +186,8 @@ class _Forward:
             )
         if self._hooked:
             return "hooks were there when it was compiled: optimize it again"
+        if torch.compiler.is_dynamo_compiling():
+            return "it is called in torch.compile"
         if _transforms() is not None:
             return "it is called in a transform of torch.func"
         if in_forward_mode():
