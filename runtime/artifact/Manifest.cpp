@@ -154,6 +154,36 @@ bool isOnHost(const Program &program, const Buffer &buffer) {
   return true;
 }
 
+/// True if each view has the rows of what it shows, in their order.
+static bool keepRows(const std::vector<View> &views, int64_t rows) {
+  return std::all_of(views.begin(), views.end(), [&](const View &view) {
+    switch (view.op) {
+    case View::Op::Reshape:
+      return !view.shape.empty() && view.shape[0] == rows;
+    case View::Op::Permute:
+      return !view.dims.empty() && view.dims[0] == 0;
+    case View::Op::Slice:
+      return !view.starts.empty() && view.starts[0] == 0 &&
+             view.limits[0] == rows && view.strides[0] == 1;
+    case View::Op::Detach:
+      return true;
+    default:
+      return false;
+    }
+  });
+}
+
+/// What is known of an output that an alias shows.
+static void followOutput(const Alias &alias, const Slot &shown, Slot &slot) {
+  slot.inputs = shown.inputs;
+  bool isSame = alias.views.empty();
+  if (isSame || (shown.rows == Rows::Each && !shown.shape.empty() &&
+                 keepRows(alias.views, shown.shape[0])))
+    slot.rows = shown.rows;
+  if (isSame)
+    slot.counted = shown.counted;
+}
+
 std::vector<Slot> outputsOf(const Program &program) {
   std::vector<Slot> outputs;
   for (const Slot &slot : program.results)
@@ -165,6 +195,12 @@ std::vector<Slot> outputsOf(const Program &program) {
     slot.name = alias.name;
     slot.dtype = alias.dtype;
     slot.shape = alias.shape;
+    for (const Slot &shown : program.results)
+      if (shown.role == Role::Output && shown.name == alias.alias.output)
+        followOutput(alias.alias, shown, slot);
+    for (const Slot &shown : program.arguments)
+      if (shown.role == Role::Input && shown.name == alias.alias.of)
+        slot.inputs = {shown.name};
   }
   return outputs;
 }

@@ -78,18 +78,22 @@ void addBase(const Alias &alias, const Program &program, Wanted &wanted) {
 std::vector<char> followedOf(const Program &program,
                              const std::vector<char> &wantedResults,
                              const std::vector<char> &wantedAliases) {
-  bool isUnknown = std::find(wantedAliases.begin(), wantedAliases.end(), 1) !=
-                   wantedAliases.end();
+  bool isUnknown = false;
   std::vector<char> followed(program.arguments.size());
-  for (size_t r = 0; r < program.results.size(); ++r) {
-    if (!wantedResults[r])
-      continue;
-    const Slot &slot = program.results[r];
+  auto follow = [&](const Slot &slot) {
     isUnknown |= !slot.inputs;
     for (size_t a = 0; slot.inputs && a < program.arguments.size(); ++a)
       followed[a] |= std::find(slot.inputs->begin(), slot.inputs->end(),
                                program.arguments[a].name) != slot.inputs->end();
-  }
+  };
+  for (size_t r = 0; r < program.results.size(); ++r)
+    if (wantedResults[r])
+      follow(program.results[r]);
+  std::vector<Slot> outputs = outputsOf(program);
+  size_t firstAlias = outputs.size() - program.aliases.size();
+  for (size_t i = 0; i < program.aliases.size(); ++i)
+    if (wantedAliases[i])
+      follow(outputs[firstAlias + i]);
   if (isUnknown)
     std::fill(followed.begin(), followed.end(), 1);
   return followed;

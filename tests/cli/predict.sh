@@ -112,4 +112,38 @@ for token in 5 -6; do
 done
 expect 2 "a file is '@tokens.npy'" "$tandem" predict tokens.tdm --data x=tokens.npy
 expect 1 "'tandem compile' makes one" "$tandem" predict tokens.json --data x=@tokens.csv
+
+# Outputs that are another's value, or a view of one: the loss may be the second
+# name of what it is, evaluation counts as many rows of both, and what is seen
+# of an output needs what that one needs.
+cat >names.json <<EOF
+{"format": "tandem-graph", "version": 1, "name": "names",
+ "inputs": [{"name": "x", "type": "f32", "shape": [4, 6]}, {"name": "t", "type": "f32", "shape": [4, 2]}],
+ "params": [{"name": "w", "type": "f32", "shape": [2, 6], "init": {"kind": "uniform", "low": -1, "high": 1}}],
+ "nodes": [{"op": "linear", "inputs": ["x", "w"], "outputs": ["h"]},
+           {"op": "mse_loss", "inputs": ["h", "t"], "outputs": ["L"]},
+           {"op": "slice", "inputs": ["h"], "outputs": ["c"], "attributes": {"starts": [0, 0], "limits": [4, 1], "strides": [1, 1]}},
+           {"op": "reshape", "inputs": ["c"], "outputs": ["first"], "attributes": {"shape": [4]}}],
+ "outputs": [{"name": "mse", "value": "L"}, {"name": "loss", "value": "L"}, {"name": "out", "value": "h"},
+             {"name": "again", "value": "h"}, {"name": "first", "value": "first"}]}
+EOF
+awk 'BEGIN { srand(3); for (r = 0; r < 10; r++) for (i = 0; i < 6; i++) printf "%.3f%s", rand() * 4 - 2, i < 5 ? "," : "\n" }' >six.csv
+awk 'BEGIN { srand(4); for (r = 0; r < 10; r++) printf "%.3f,%.3f\n", rand(), rand() }' >two.csv
+expect 0 '' "$tandem" compile names.json -o names.tdm --optimizer=sgd:lr=0.1
+expect 0 'loss = ' "$tandem" train names.tdm --epochs=1 --data x=@six.csv:header=no \
+  --data t=@two.csv:header=no --save=names.safetensors
+expect 0 '^eval.mae = ' "$tandem" train names.tdm --steps=0 --params=names.safetensors \
+  --eval x=@six.csv:header=no --eval t=@two.csv:header=no --metric=mae:again,t
+mse=$(sed -n 's/^eval.mse = //p' <<<"$out")
+[ -n "$mse" ] && [ "$mse" = "$(sed -n 's/^eval.loss = //p' <<<"$out")" ] ||
+  fail "the loss has two names and two numbers: $out"
+expect 0 '' "$tandem" predict names.tdm --params=names.safetensors \
+  --data x=@six.csv:header=no --output first=@firsts.csv --output out=@outs.csv
+[ "$(tail -n +2 firsts.csv)" = "$(tail -n +2 outs.csv | cut -d, -f1)" ] ||
+  fail 'the first column is another'
+expect 0 '' "$tandem" predict names.tdm --params=names.safetensors --data x=@six.csv:header=no
+for name in out again first; do
+  grep -q "^$name " <<<"$out" || fail "predict leaves out '$name': $out"
+done
+case $out in *'other rows'*) fail "these views keep rows: $out" ;; esac
 finish

@@ -35,11 +35,11 @@ parseMetrics(const std::vector<std::string> &texts, const Program &program) {
                                     "metrics",     "accuracy",
                                     "exact_match", "rows_of_outputs"};
   std::vector<std::string_view> outputs;
-  for (const Slot &slot : program.results)
-    if (slot.role == Role::Output) {
-      outputs.push_back(slot.name);
-      taken.push_back(slot.name);
-    }
+  const std::vector<Slot> slots = artifact::outputsOf(program);
+  for (const Slot &slot : slots) {
+    outputs.push_back(slot.name);
+    taken.push_back(slot.name);
+  }
   for (const std::string &text : texts) {
     auto metric = Metric::parse(text);
     if (!metric)
@@ -59,12 +59,18 @@ parseMetrics(const std::vector<std::string> &texts, const Program &program) {
   return metrics;
 }
 
+static std::optional<Slot> outputOf(const Program &program,
+                                    const std::string &name) {
+  for (Slot &slot : artifact::outputsOf(program))
+    if (slot.name == name)
+      return std::move(slot);
+  return std::nullopt;
+}
+
 static Status bind(Metric &metric, const Dataset &data) {
   const Program &program = data.program();
-  const Slot *output = nullptr, *input = nullptr;
-  for (const Slot &slot : program.results)
-    if (slot.role == Role::Output && slot.name == metric.output())
-      output = &slot;
+  std::optional<Slot> output = outputOf(program, metric.output());
+  const Slot *input = nullptr;
   for (const Slot *slot : inputsOf(program))
     if (slot->name == metric.array())
       input = slot;
@@ -127,10 +133,7 @@ Result<EvaluationInput> readEvaluation(const TrainOptions &options,
   if (Status status = checkCounted(*data, accuracy, *metrics); !status)
     return status;
   if (accuracy) {
-    const Slot *logits = nullptr;
-    for (const Slot &slot : data->program().results)
-      if (slot.role == Role::Output && slot.name == accuracy->logits())
-        logits = &slot;
+    std::optional<Slot> logits = outputOf(data->program(), accuracy->logits());
     if (!logits)
       return Status::usage("--accuracy: program 'evaluate' has no output '" +
                            accuracy->logits() + "'");

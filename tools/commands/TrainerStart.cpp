@@ -74,10 +74,10 @@ Status Trainer::findPrograms() {
         "'" + options_.model.artifact +
         "' has no program 'step' to train with; compile the model with a loss "
         "and an optimizer");
-  const Slot *loss = nullptr;
-  for (const Slot &slot : step_->results)
-    if (slot.role == Role::Output && slot.name == lossName_)
-      loss = &slot;
+  std::optional<Slot> loss;
+  for (Slot &slot : outputsOf(*step_))
+    if (slot.name == lossName_)
+      loss = std::move(slot);
   if (!loss || !loss->shape.empty())
     return Status::unsupported("program '" + step_->name +
                                "' has no scalar output that is the loss");
