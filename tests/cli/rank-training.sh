@@ -21,6 +21,8 @@ rows=(--data x=@nan.csv:header=no --data labels=@"$data/train_labels.npy"
   --no-shuffle --steps=3)
 compile "$digits/mlp.mlir" mlp --optimizer=adamw:lr=2e-3 --clip=norm:1 "${mesh[@]}"
 both 0 '' train mlp.tdm "${rows[@]}" --on-nan=skip --rank-logs=logs
+grep -q '29 of 1437 rows do not fill a batch of 32 and are left out of each epoch$' \
+  logs/rank-0.log || fail "rows left out, where --variant is refused: $(cat logs/rank-0.log)"
 for rank in 0 1; do
   grep -qE "the loss is nan at step 2, .*rank 0: .*gradients of 'fc0.*rank 1: row \
 50 of --data 'x' \('nan.csv'\); outputs 'logits'; gradients of 'fc0" \

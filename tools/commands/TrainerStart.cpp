@@ -503,7 +503,7 @@ Status Trainer::start() {
     note(std::to_string(rest) + " of " + std::to_string(data_->rows()) +
          " rows do not fill a batch of " + std::to_string(batch) +
          " and are left out of each epoch" +
-         (stages_ || options_.accumulate.value_or(1) > 1
+         (stages_ || rankCount() > 1 || options_.accumulate.value_or(1) > 1
               ? ""
               : "; compiled with --variant for batches of " +
                     std::to_string(batch) + " and " + std::to_string(rest) +
