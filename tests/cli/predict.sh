@@ -137,6 +137,11 @@ expect 0 '^eval.mae = ' "$tandem" train names.tdm --steps=0 --params=names.safet
 mse=$(sed -n 's/^eval.mse = //p' <<<"$out")
 [ -n "$mse" ] && [ "$mse" = "$(sed -n 's/^eval.loss = //p' <<<"$out")" ] ||
   fail "the loss has two names and two numbers: $out"
+expect 0 '^best = loss ' "$tandem" train names.tdm --epochs=2 --data x=@six.csv:header=no \
+  --data t=@two.csv:header=no --eval x=@six.csv:header=no --eval t=@two.csv:header=no \
+  --save-best=best.safetensors --log=names.csv
+head -n1 names.csv | grep -q 'eval.mse,eval.loss' ||
+  fail "the log leaves out a name of the loss: $(head -n1 names.csv)"
 expect 0 '' "$tandem" predict names.tdm --params=names.safetensors \
   --data x=@six.csv:header=no --output first=@firsts.csv --output out=@outs.csv
 [ "$(tail -n +2 firsts.csv)" = "$(tail -n +2 outs.csv | cut -d, -f1)" ] ||

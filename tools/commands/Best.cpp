@@ -31,8 +31,9 @@ Result<Best> Best::parse(std::string_view text,
     names.push_back(kAccuracy);
   if (accuracy && accuracy->manyPerRow())
     names.push_back(kExactMatch);
-  for (const artifact::Slot &slot : evaluate.results)
-    if (slot.role == artifact::Role::Output && slot.shape.empty())
+  const std::vector<artifact::Slot> outputs = artifact::outputsOf(evaluate);
+  for (const artifact::Slot &slot : outputs)
+    if (slot.shape.empty())
       names.push_back(slot.name);
   bool isLarger = best.metric_ == kAccuracy || best.metric_ == kExactMatch;
   for (const Metric &metric : counters.metrics) {

@@ -316,8 +316,8 @@ std::vector<std::string> Trainer::metrics() const {
   if (!evaluate_)
     return names;
   names.emplace_back("rows");
-  for (const Slot &slot : evaluate_->results)
-    if (slot.role == Role::Output && slot.shape.empty())
+  for (const Slot &slot : outputsOf(*evaluate_))
+    if (slot.shape.empty())
       names.push_back(slot.name);
   if (counters_.accuracy)
     names.emplace_back("accuracy");
