@@ -248,7 +248,7 @@ void tandem::addLowerToCudaPasses(OpPassManager &passes) {
   body.addPass(createSCFToControlFlowPass());
   body.addPass(memref::createExpandStridedMetadataPass());
   body.addPass(createLowerAffinePass());
-  // It may write what functions share.
+  // Of the whole module: it may write globals, which functions share.
   code.addPass(createConvertNVGPUToNVVMPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.useVectorAlignment = true;
@@ -261,9 +261,9 @@ void tandem::addLowerToCudaPasses(OpPassManager &passes) {
   code.addPass(createConvertNVVMToLLVMPass());
   code.addPass(createReconcileUnrealizedCastsPass());
   code.addPass(createDeclareSharedMemory());
-  OpPassManager &llvm = code.nest<LLVM::LLVMFuncOp>();
-  llvm.addPass(createCanonicalizerPass());
-  llvm.addPass(createCSEPass());
+  OpPassManager &lowered = code.nest<LLVM::LLVMFuncOp>();
+  lowered.addPass(createCanonicalizerPass());
+  lowered.addPass(createCSEPass());
   // Only now: the conversion from gpu.func keeps no parameters by value.
   code.addPass(createPassTensorMaps());
   passes.addPass(createLaunchKernels());

@@ -337,21 +337,18 @@ Status Checker::checkStep(std::vector<StepCheck> &checks) {
                       distance(toArray(it->second), expected), size});
     places.push_back(i);
   }
-  auto isExplained = [](const StepCheck &check) {
-    return check.error <= std::max(check.rounding, kRelative * check.size);
-  };
-  // Of a single number, as a norm, the errors of a few samples may all cancel.
-  for (auto [samples, from] :
-       {std::pair(kSamples, seed), {kMoreSamples, ~seed}}) {
-    if (llvm::all_of(checks, isExplained))
-      break;
-    auto rounding = roundingDistances(step, call, *results, from, samples);
-    if (failed(rounding))
-      return Status::failed("the reference cannot evaluate the step");
+  auto isExplained = [&](ArrayRef<double> rounding) {
     for (auto [check, place] : llvm::zip_equal(checks, places))
-      check.rounding =
-          std::max(check.rounding, kOfRounding * (*rounding)[place]);
-  }
+      if (!(check.error <=
+            std::max(kOfRounding * rounding[place], kRelative * check.size)))
+        return false;
+    return true;
+  };
+  auto rounding = roundingUntil(step, call, *results, seed, isExplained);
+  if (failed(rounding))
+    return Status::failed("the reference cannot evaluate the step");
+  for (auto [check, place] : llvm::zip_equal(checks, places))
+    check.rounding = kOfRounding * (*rounding)[place];
   return Status::success();
 }
 
@@ -456,17 +453,9 @@ Result<ModelCheck> Checker::run() {
     }
     return true;
   };
-  std::vector<double> rounding(results->size(), 0);
-  for (auto [samples, from] :
-       {std::pair(kSamples, seed), {kMoreSamples, ~seed}}) {
-    if (isExplained(rounding))
-      break;
-    auto more = roundingDistances(joint, call, *results, from, samples);
-    if (failed(more))
-      return Status::failed("the reference cannot evaluate the joint program");
-    for (auto [known, found] : llvm::zip_equal(rounding, *more))
-      known = std::max(known, found);
-  }
+  auto rounding = roundingUntil(joint, call, *results, seed, isExplained);
+  if (failed(rounding))
+    return Status::failed("the reference cannot evaluate the joint program");
   ModelCheck found;
   for (unsigned i = 0, n = joint.getNumResults(); i < n; ++i) {
     RoleAttr role = roleOfResult(joint, i);
@@ -482,7 +471,7 @@ Result<ModelCheck> Checker::run() {
       return Status::failed("the artifact has no gradient of '" + check.name +
                             "'");
     check.compiledError = distance(*code, gradient) / std::max(scale, 1e-300);
-    check.roundingError = rounding[i] / std::max(scale, 1e-300);
+    check.roundingError = (*rounding)[i] / std::max(scale, 1e-300);
     unsigned argument = *findValue(graph, check.name);
     check.trusted = trusted.lookup(graph.getArgument(argument));
     if (settings.differences && check.trusted.empty())

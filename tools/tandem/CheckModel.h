@@ -17,9 +17,6 @@ namespace tandem {
 inline constexpr double kOfRounding = 4;
 /// And this relative error is that of f32.
 inline constexpr double kRelative = 1e-4;
-/// How many times all results are rounded at random; and how many times more
-/// where a gradient seems wrong: one of few elements may change little in two.
-inline constexpr int kSamples = 2, kMoreSamples = 14;
 /// Of the model's largest gradient: what is smaller is compared with so much.
 inline constexpr double kOfLargest = 1e-4;
 

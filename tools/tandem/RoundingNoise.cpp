@@ -3,6 +3,7 @@
 #include "ir/reference/Rounding.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 #include <random>
@@ -65,4 +66,22 @@ tandem::roundingDistances(func::FuncOp func, const reference::Call &call,
         largest[i] = std::max(largest[i], distance(*result, results[i]));
   }
   return largest;
+}
+
+FailureOr<std::vector<double>>
+tandem::roundingUntil(func::FuncOp func, const reference::Call &call,
+                      ArrayRef<Array> results, uint64_t seed,
+                      function_ref<bool(ArrayRef<double>)> isExplained) {
+  std::vector<double> known(results.size(), 0);
+  for (auto [samples, from] :
+       {std::pair(kSamples, seed), {kMoreSamples, ~seed}}) {
+    if (isExplained(known))
+      break;
+    auto found = roundingDistances(func, call, results, from, samples);
+    if (failed(found))
+      return failure();
+    for (auto [largest, distance] : llvm::zip_equal(known, *found))
+      largest = std::max(largest, distance);
+  }
+  return known;
 }

@@ -5,9 +5,10 @@
 //   select(i < 1, pad(x0), select(i < 2, pad(x1), ...))
 //
 // Emitted as it stands, each element asks for all of the tensors. Where the
-// index of one loop alone says which tensor is read, at a position in it that
-// does not depend on that index, the tensor's pointer is chosen instead:
-// outside of the loops further in, which then have one load. Tensors at one end
+// index of one loop alone says which tensor is read, the tensor's pointer is
+// chosen by it instead: outside of the loops further in, which then have one
+// load. The position in the tensor may depend on that index only by a number of
+// elements, which is chosen, too (x1 has more than one row). Tensors at one end
 // may be a number (the zeros that a recurrence begins with): for these another
 // one's element is loaded, and not taken.
 //
@@ -66,11 +67,11 @@ struct Read {
   TypedAttr number;
 };
 
-/// Reads of one position in tensors, in each so many elements further on, and
-/// a number at some of them.
+/// Reads of one position in tensors, in some of them a number of elements
+/// further on; or a number in place of a tensor.
 struct Reads {
   SmallVector<Value> tensors;   ///< where there is a number, another's
-  SmallVector<int64_t> further; ///< of each
+  SmallVector<int64_t> further; ///< elements, for each tensor
   AffineExpr position;
   TypedAttr number;
   int64_t from = 0, to = 0; ///< where it is the number
