@@ -385,6 +385,9 @@ void UpdateBuilder::updateParam(size_t i) {
   ParamUpdate made(builder, loc, own, old, gradient, rates[groupOf[i]], step,
                    std::move(before));
   spec.kind->update(made);
+  for (const OptimizerState &state : spec.kind->states)
+    if (!state.initOption.empty() && typeOf(state, i))
+      made.use(state.initOption);
   usedOptions.resize(asked.groups.size() + 1);
   for (const auto &option : made.usedOptions)
     usedOptions[groupOf[i]].insert(option.getKey());

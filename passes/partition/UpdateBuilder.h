@@ -147,7 +147,7 @@ private:
   llvm::SmallVector<Slot> params, gradients, states;
   llvm::SmallVector<size_t> groupOf;    ///< of each param; 0: none, else from 1
   llvm::SmallVector<mlir::Value> rates; ///< of each group, in f32
-  /// Of each group the options that its params' formulas asked for.
+  /// Of each group the options that its params' updates follow from.
   llvm::SmallVector<llvm::StringSet<>> usedOptions;
   /// Of each gradient that ranks sum up at the end of the backward: the slot of
   /// their parts, one beside the other along a dimension in front.

@@ -30,9 +30,11 @@ public:
               llvm::StringMap<mlir::Value> states);
 
   double option(llvm::StringRef name) const {
-    usedOptions.insert(name);
+    use(name);
     return spec.values.lookup(name);
   }
+  /// Says that a state's shape or first value follows from an option.
+  void use(llvm::StringRef name) const { usedOptions.insert(name); }
   bool isOn(llvm::StringRef flag) const { return option(flag) != 0; }
 
   Expr param() const { return in(oldParam); }
@@ -78,7 +80,7 @@ public:
   /// What came of it.
   mlir::Value newParam;
   llvm::StringMap<mlir::Value> newStates;
-  /// The options that the formula asked for.
+  /// The options that the update follows from.
   mutable llvm::StringSet<> usedOptions;
 
 private:

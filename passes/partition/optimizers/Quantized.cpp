@@ -211,6 +211,8 @@ std::optional<Shape> whole(ArrayRef<int64_t> param, const Options &options) {
 
 static void adamw8bit(ParamUpdate &u) {
   bool inBlocks = isQuantized(u.shape(), u.option("min_size"));
+  if (inBlocks)
+    u.use("block");
   double beta2 = u.option("beta2");
   Blocks ofM(u, "m8", /*isSigned=*/true), ofV(u, "v8", /*isSigned=*/false);
   auto old = [&](StringRef name, const Blocks &state) {
