@@ -132,6 +132,9 @@ Status tandem::stampRanks(ModuleOp module, const CompileOptions &options) {
                                           *options.bucketMb * (1 << 20))));
   if (Status s = stampShard(module, options); !s)
     return s;
+  if (llvm::is_contained(kinds, "tp") && !module->hasAttr(kShardAttr))
+    return Status::usage("--parallel=tp needs a plan that says how params are "
+                         "cut (--shard)");
   warnOfIdleAxes(module, *mesh, kinds);
   return Status::success();
 }

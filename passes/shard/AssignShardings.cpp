@@ -87,6 +87,7 @@ private:
   Distribution inPieces(Distribution where, RankedTensorType type) const;
   RoleAttr with(RoleAttr role, const Distribution &where, Type type) const;
   Distribution ofResult(RoleAttr role, RankedTensorType type, Location loc);
+  RoleAttr withoutCutAlias(RoleAttr role) const;
 
   func::FuncOp func;
   const MeshAxes &mesh;
@@ -240,6 +241,22 @@ Distribution Assigner::ofResult(RoleAttr role, RankedTensorType type,
   }
 }
 
+/// Views are of whole values: an output that would be one of a value that ranks
+/// have in pieces, or that is asked for in pieces, is a value of its own.
+RoleAttr Assigner::withoutCutAlias(RoleAttr role) const {
+  Alias alias = role.getAlias();
+  if (!alias)
+    return role;
+  const auto &known = alias.output ? outputs : values;
+  auto base = known.find((alias.output ? alias.output : alias.of).getValue());
+  bool isCut = base != known.end() && !base->second.isWhole();
+  isCut |= llvm::any_of(plan.patterns, [&](const Plan::Pattern &pattern) {
+    return llvm::Regex(("^(" + pattern.text + ")$").str())
+        .match(role.getName().getValue());
+  });
+  return isCut ? role.without(RoleAttr::kAlias) : role;
+}
+
 LogicalResult Assigner::run() {
   bool isUpdate = isOfOptimizer(func);
   findBatch();
@@ -267,9 +284,19 @@ LogicalResult Assigner::run() {
                       with(role, where, argument.getType()));
   }
   Operation *end = func.getBody().front().getTerminator();
-  SmallVector<RoleAttr> roles;
+  // Outputs that others are views of first.
   for (auto [i, value] : llvm::enumerate(end->getOperands())) {
     RoleAttr role = roleOfResult(func, unsigned(i));
+    if (role.getKind() != RoleKind::Output || role.getAlias())
+      continue;
+    outputs[role.getName()] =
+        role.getSharding()
+            ? shardingOfLocal(mesh, role)
+            : ofValue(role, tensor(value.getType()), value.getLoc());
+  }
+  SmallVector<RoleAttr> roles;
+  for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+    RoleAttr role = withoutCutAlias(roleOfResult(func, unsigned(i)));
     if (!role.getSharding())
       role = with(role, ofResult(role, tensor(value.getType()), value.getLoc()),
                   value.getType());

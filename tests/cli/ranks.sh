@@ -80,6 +80,7 @@ refused() { # CODE TEXT [options]
     -o no.tdm "$@"
 }
 refused 2 "needs an axis 'tensor'" --mesh=data=2 --parallel=tp
+refused 2 'needs a plan that says how params are cut' --mesh=tensor=2 --parallel=tp
 refused 2 'exclude each other' --mesh=data=2 --parallel=ddp+fsdp
 refused 2 'expected a mesh' --mesh=data
 refused 2 '--parallel needs --mesh' --parallel=ddp
@@ -88,6 +89,58 @@ refused 1 "has an axis 'data'|to be cut over axes of the mesh" \
 
 refused 2 'key "fc0..w" stands twice' --mesh=tensor=2 --parallel=tp \
   --shard=<(echo '{"fc0..w": [null, "tensor"], "fc0..w": ["tensor", null]}')
+# Outputs that share a value, and views of others and of inputs, are values of
+# their own where ranks have pieces of what they show.
+cat >views.json <<'JSON'
+{"format": "tandem-graph", "version": 1, "name": "views",
+ "inputs": [{"name": "x", "type": "f32", "shape": [8, 6]}, {"name": "t", "type": "f32", "shape": [8, 4]}],
+ "params": [{"name": "w", "type": "f32", "shape": [4, 6], "init": {"kind": "uniform", "low": -1, "high": 1}}],
+ "nodes": [{"op": "linear", "inputs": ["x", "w"], "outputs": ["h"]},
+           {"op": "mse_loss", "inputs": ["h", "t"], "outputs": ["L"]},
+           {"op": "slice", "inputs": ["h"], "outputs": ["c"], "attributes": {"starts": [0, 1], "limits": [8, 3], "strides": [1, 1]}},
+           {"op": "slice", "inputs": ["h"], "outputs": ["rows"], "attributes": {"starts": [1, 0], "limits": [6, 4], "strides": [1, 1]}},
+           {"op": "reshape", "inputs": ["h"], "outputs": ["flat"], "attributes": {"shape": [32]}},
+           {"op": "reshape", "inputs": ["x"], "outputs": ["seen"], "attributes": {"shape": [8, 2, 3]}}],
+ "outputs": [{"name": "loss", "value": "L"}, {"name": "mse", "value": "L"}, {"name": "h", "value": "h"},
+             {"name": "again", "value": "h"}, {"name": "columns", "value": "c"}, {"name": "rows", "value": "rows"},
+             {"name": "flat", "value": "flat"}, {"name": "seen", "value": "seen"}]}
+JSON
+awk 'BEGIN { srand(3); for (r = 0; r < 8; r++) for (i = 0; i < 6; i++) printf "%.3f%s", rand() * 4 - 2, i < 5 ? "," : "\n" }' >x.csv
+awk 'BEGIN { srand(4); for (r = 0; r < 8; r++) for (i = 0; i < 4; i++) printf "%.3f%s", rand(), i < 3 ? "," : "\n" }' >t.csv
+echo '{"w": ["tensor", null], "h": [null, "tensor"], "columns": [null, "tensor"]}' >columns.json
+viewed() { # NAME RANKS [options]
+  expect 0 '' "$bin/tandem" compile views.json -o "$1.tdm" --optimizer=sgd:lr=0.1 \
+    --effort=0 "${@:3}"
+  local launch=()
+  [ "$2" = 1 ] ||
+    launch=(timeout 120 mpirun --allow-run-as-root --oversubscribe -n "$2")
+  expect 0 '^eval.mse = ' "${launch[@]}" "$bin/tandem-run" train "$1.tdm" --steps=3 --seed=0 \
+    --threads=1 --data x=@x.csv:header=no --data t=@t.csv:header=no --save="$1.safetensors" \
+    --eval x=@x.csv:header=no --eval t=@t.csv:header=no
+  grep -E '^(loss|eval.*) = ' <<<"$out" >"$1.numbers"
+  local wanted=()
+  for name in h again columns seen; do # what has rows
+    wanted+=(--output "$name=@$1.$name.csv")
+  done
+  expect 0 '' "${launch[@]}" "$bin/tandem-run" predict "$1.tdm" --params=whole.safetensors \
+    --threads=1 --data x=@x.csv:header=no --data t=@t.csv:header=no "${wanted[@]}"
+}
+viewed whole 1
+for plan in 'data=2 --parallel=ddp' 'data=2 --parallel=fsdp' \
+  'tensor=2 --parallel=tp --shard=columns.json'; do
+  # shellcheck disable=SC2086 # a mesh and options
+  viewed cut 2 --force --mesh=$plan
+  cmp -s whole.numbers cut.numbers || fail "$plan: $(cat whole.numbers cut.numbers)"
+  for name in h again columns seen; do
+    paste -d, "whole.$name.csv" "cut.$name.csv" | awk -F, '
+      NR == 1 { if (NF % 2) bad = 1; next }
+      { for (i = 1; i <= NF / 2; i++) {
+          d = $i - $(i + NF / 2)
+          if (!(d <= 1e-5 && d >= -1e-5)) bad = 1 } }
+      END { exit bad || NR != 9 }' || fail "$plan: another '$name'"
+  done
+done
+
 # An axis that nothing cuts is a slip of a pen, or of no use.
 idle() { # COUNT AXES [options]
   expect 0 '' "$bin/tandem" compile "$examples/digits/mlp.mlir" -o idle.tdm \

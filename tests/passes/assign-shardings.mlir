@@ -32,6 +32,27 @@ module attributes {tandem.mesh = #tandem.mesh<data = 2, tensor = 3>,
 
 // -----
 
+// Views are of whole values: what would be one of a value in pieces has a value
+// of its own, and what is one of a whole value stays a view.
+// CHECK-LABEL: module @views
+// CHECK: output "of y" {sharding = {{\[\[}}"data"], []]}
+// CHECK-SAME: output "y" {sharding = {{\[\[}}"data"], []]}
+// CHECK-SAME: output "of x" {sharding = {{\[\[}}"data"], []]}
+// CHECK-SAME: output "of w" {alias = {of = "w", views = []}}
+module @views attributes {tandem.mesh = #tandem.mesh<data = 2>, tandem.parallel = ["ddp"]} {
+  func.func @joint(%x: tensor<4x6xf32> {tandem.role = #tandem.role<input "x">},
+                   %w: tensor<4x6xf32> {tandem.role = #tandem.role<param "w">})
+      -> (tensor<4x6xf32> {tandem.role = #tandem.role<output "of y" {alias = {output = "y", views = []}}>},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "y">},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "of x" {alias = {of = "x", views = []}}>},
+          tensor<4x6xf32> {tandem.role = #tandem.role<output "of w" {alias = {of = "w", views = []}}>}) {
+    %y = tandem.mul %x, %w {tandem.pass = "forward"} : tensor<4x6xf32>
+    return %y, %y, %x, %w : tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}
+
+// -----
+
 // States go with their parameter, and are cut besides.
 // CHECK-LABEL: func.func @update
 // CHECK-SAME: param "w" {sharding = {{\[}}[], ["tensor"]]}
