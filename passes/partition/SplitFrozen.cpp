@@ -137,11 +137,20 @@ void Preparer::demandOperands(Operation *op) {
       demand(operand);
 }
 
+/// Whether reading it as a view is a copy all the same: convolutions read
+/// weights that lie one after the other.
+static bool isCopied(Value value) {
+  return value.getDefiningOp<SliceOp>() &&
+         llvm::any_of(value.getUses(), [](OpOperand &use) {
+           return isa<Conv2dOp>(use.getOwner()) && use.getOperandNumber() == 1;
+         });
+}
+
 void Preparer::demand(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !visited.insert(value).second)
     return;
-  bool isView = isa<ViewOpInterface>(op) && !markOf(value);
+  bool isView = isa<ViewOpInterface>(op) && !markOf(value) && !isCopied(value);
   if (returned.contains(op) || isView || !isWorthIt(value))
     demandOperands(op);
   else

@@ -70,6 +70,8 @@ void tandem::buildJointPipeline(OpPassManager &passes,
   // Of what trains alone, while it is one op.
   passes.addPass(createSplitBatchNorms());
   OpPassManager &primal = passes.nest<func::FuncOp>();
+  // While a concatenation is one op.
+  primal.addPass(createSplitConcats());
   FuseCompositesOptions fuse;
   fuse.order = options.order;
   // What is left of them is differentiated op by op.

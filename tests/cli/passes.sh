@@ -32,7 +32,7 @@ same end.mlir phases/digits_mlp.03.joint.mlir || fail 'the end of a phase'
 # A dump within a phase stops again, at a pass, a phase, and within it.
 expect 0 '' "$tandem" compile "$model" --stop-after=fuse-composites -o c.mlir \
   "${with[@]}"
-expect 0 '^module.*after = "differentiate", number = 12' "$tandem" compile \
+expect 0 '^module.*after = "differentiate", number = 13' "$tandem" compile \
   c.mlir --stop-after=differentiate
 expect 0 '' "$tandem" compile c.mlir --stop-after=joint -o d.mlir
 same d.mlir phases/digits_mlp.03.joint.mlir || fail 'the rest of a phase'

@@ -73,3 +73,29 @@ module @form attributes {tandem.prepare} {
     return
   }
 }
+
+// -----
+
+// A slice of weights that a convolution reads is copied; one that a product reads
+// is a view.
+// CHECK-LABEL: module @slices
+// CHECK: func.func @prepare(
+// CHECK-SAME: -> (tensor<2x3x1x1xf32> {tandem.role = #tandem.role<prepared "w.slice">})
+// CHECK: func.func @evaluate(
+// CHECK: tandem.slice
+// CHECK-NEXT: tandem.matmul
+module @slices attributes {tandem.prepare} {
+  func.func @evaluate(
+      %x: tensor<4x3x5x5xf32> {tandem.role = #tandem.role<input "x">},
+      %z: tensor<4x3xf32> {tandem.role = #tandem.role<input "z">},
+      %w: tensor<2x6x1x1xf32> {tandem.role = #tandem.role<param "w">},
+      %v: tensor<6x2xf32> {tandem.role = #tandem.role<param "v">})
+      -> (tensor<4x2x5x5xf32> {tandem.role = #tandem.role<output "a">},
+          tensor<4x2xf32> {tandem.role = #tandem.role<output "b">}) {
+    %s = tandem.slice %w from [0, 3, 0, 0] to [2, 6, 1, 1] step [1, 1, 1, 1] : tensor<2x6x1x1xf32> -> tensor<2x3x1x1xf32>
+    %a = tandem.conv2d %x, %s : tensor<4x3x5x5xf32>, tensor<2x3x1x1xf32> -> tensor<4x2x5x5xf32>
+    %r = tandem.slice %v from [3, 0] to [6, 2] step [1, 1] : tensor<6x2xf32> -> tensor<3x2xf32>
+    %b = tandem.matmul %z, %r : tensor<4x3xf32>, tensor<3x2xf32> -> tensor<4x2xf32>
+    return %a, %b : tensor<4x2x5x5xf32>, tensor<4x2xf32>
+  }
+}

@@ -108,7 +108,7 @@ def contenders(net, inputs, args):
     with torch.inference_mode():
         exact = copy.deepcopy(net).double().scores(*floating(inputs, torch.Tensor.double))
     made = [KINDS.get(name, InPyTorch)(name, net, inputs, args) for name in args.contenders]
-    scale = exact.abs().max().item()
+    scale = exact.abs().max().item() or 1.0  # Scores may all be 0.
     errors = {one.name: (one.first.double() - exact).abs().max().item() / scale for one in made}
     bound = max(1e-5, 4 * errors.get("eager", 0.0))
     return made, [f"{name} is off by {error:.1e}, PyTorch's own f32 by {errors.get('eager', 0.0):.1e}"
