@@ -36,6 +36,8 @@ static int64_t elementsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }
 
+static bool isEmpty(Value value) { return elementsOf(value) == 0; }
+
 /// Whether it is a sum over planes alone. Parts of narrow types would be
 /// rounded before they are added.
 static bool sumsPlanes(Conv2dOp conv) {
@@ -133,7 +135,7 @@ struct SplitConcats : tandem::impl::SplitConcatsBase<SplitConcats> {
     getOperation().walk([&](ConcatOp op) { concats.push_back(op); });
     for (ConcatOp concat : concats) {
       if (concat.getDim() != kPlanes || concat.getParts().size() < 2 ||
-          concat.use_empty())
+          concat.use_empty() || llvm::any_of(concat.getParts(), isEmpty))
         continue;
       SmallVector<Conv2dOp> convs;
       SmallVector<MaxPool2dOp> pools;

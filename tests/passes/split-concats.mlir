@@ -20,13 +20,13 @@ func.func @fire(%a: tensor<2x8x9x9xf32>, %b: tensor<2x4x9x9xf32>, %w: tensor<3x1
 
 // -----
 
-// Not where sums are not smaller, taps are several, types narrow, or something
-// else reads, or saves, what is concatenated.
+// Not where sums are not smaller, taps are several, types narrow, something else
+// reads, or saves, what is concatenated, or a piece is empty.
 // CHECK-LABEL: func.func @others
-// CHECK-COUNT-5: tandem.concat
-func.func @others(%a: tensor<2x8x9x9xf32>, %h: tensor<2x8x9x9xf16>, %wide: tensor<12x16x1x1xf32>, %taps: tensor<3x16x3x3xf32>,
+// CHECK-COUNT-6: tandem.concat
+func.func @others(%a: tensor<2x8x9x9xf32>, %e: tensor<2x0x9x9xf32>, %few: tensor<3x8x1x1xf32>, %h: tensor<2x8x9x9xf16>, %wide: tensor<12x16x1x1xf32>, %taps: tensor<3x16x3x3xf32>,
                   %narrow: tensor<3x16x1x1xf16>, %w: tensor<3x16x1x1xf32>)
-    -> (tensor<2x12x9x9xf32>, tensor<2x3x7x7xf32>, tensor<2x3x9x9xf16>, tensor<2x3x9x9xf32>, tensor<2x16x9x9xf32>, tensor<2x3x9x9xf32>) {
+    -> (tensor<2x12x9x9xf32>, tensor<2x3x7x7xf32>, tensor<2x3x9x9xf16>, tensor<2x3x9x9xf32>, tensor<2x16x9x9xf32>, tensor<2x3x9x9xf32>, tensor<2x3x9x9xf32>) {
   %c0 = tandem.concat %a, %a dim 1 : tensor<2x8x9x9xf32>, tensor<2x8x9x9xf32> -> tensor<2x16x9x9xf32>
   %y0 = tandem.conv2d %c0, %wide : tensor<2x16x9x9xf32>, tensor<12x16x1x1xf32> -> tensor<2x12x9x9xf32>
   %c1 = tandem.concat %a, %a dim 1 : tensor<2x8x9x9xf32>, tensor<2x8x9x9xf32> -> tensor<2x16x9x9xf32>
@@ -37,5 +37,7 @@ func.func @others(%a: tensor<2x8x9x9xf32>, %h: tensor<2x8x9x9xf16>, %wide: tenso
   %y3 = tandem.conv2d %c3, %w : tensor<2x16x9x9xf32>, tensor<3x16x1x1xf32> -> tensor<2x3x9x9xf32>
   %c4 = tandem.concat %a, %a dim 1 {tandem.save} : tensor<2x8x9x9xf32>, tensor<2x8x9x9xf32> -> tensor<2x16x9x9xf32>
   %y4 = tandem.conv2d %c4, %w : tensor<2x16x9x9xf32>, tensor<3x16x1x1xf32> -> tensor<2x3x9x9xf32>
-  return %y0, %y1, %y2, %y3, %c3, %y4 : tensor<2x12x9x9xf32>, tensor<2x3x7x7xf32>, tensor<2x3x9x9xf16>, tensor<2x3x9x9xf32>, tensor<2x16x9x9xf32>, tensor<2x3x9x9xf32>
+  %c5 = tandem.concat %a, %e dim 1 : tensor<2x8x9x9xf32>, tensor<2x0x9x9xf32> -> tensor<2x8x9x9xf32>
+  %y5 = tandem.conv2d %c5, %few : tensor<2x8x9x9xf32>, tensor<3x8x1x1xf32> -> tensor<2x3x9x9xf32>
+  return %y0, %y1, %y2, %y3, %c3, %y4, %y5 : tensor<2x12x9x9xf32>, tensor<2x3x7x7xf32>, tensor<2x3x9x9xf16>, tensor<2x3x9x9xf32>, tensor<2x16x9x9xf32>, tensor<2x3x9x9xf32>, tensor<2x3x9x9xf32>
 }
