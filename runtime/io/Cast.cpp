@@ -138,8 +138,9 @@ Result<CastReport> checkCast(const ArrayView &array, DType to, const Cast &cast,
   CastReport report;
   if (cast.scales) {
     if (!artifact::isFloat(to))
-      return Status::usage("expected a floating-point input to scale but got " +
-                           std::string(spelling(to)));
+      return Status::usage("--cast=/N and *N scale floats, but this is " +
+                           std::string(spelling(to)) +
+                           "; --cast=NAME=/N is for one array alone");
     if (auto large = firstOverflow(array, to, cast))
       return Status::usage(elementOf(array, *large, first) +
                            ", which is too large for " +

@@ -215,7 +215,9 @@ Result<Tensor> Model::get(std::string_view name) const {
     return lock.status();
   const Variable &variable = core_->variables[v];
   if (!variable.isSet)
-    return Status::usage("'" + variable.value->name + "' has no value");
+    return Status::usage("'" + variable.value->name +
+                         "' has no value: it has no initial one and was not "
+                         "set");
   if (Status status = core_->followCurrent(); !status)
     return status;
   return variable.tensor;

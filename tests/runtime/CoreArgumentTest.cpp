@@ -158,7 +158,8 @@ TEST_F(Arguments, VariablesWithoutAValue) {
   m.values[2].init.reset();
   m.values[3].init.reset();
   Model unset = modelFor(m);
-  EXPECT_EQ(unset.get("w").status().message(), "'w' has no value");
+  EXPECT_EQ(unset.get("w").status().message(),
+            "'w' has no value: it has no initial one and was not set");
   std::vector<Argument> in = {{"x", &x}};
   EXPECT_EQ(unset.run("evaluate", in, {}).message(),
             "cannot run 'evaluate': param 'w' (index 1) has no value: it has "

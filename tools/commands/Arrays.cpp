@@ -311,7 +311,7 @@ Status checkNumbers(const io::ArrayView &array, const Value &value,
   auto report = io::checkCast(array, value.dtype, cast, first);
   if (!report)
     return Status::usage(
-        (array.dtype == value.dtype
+        (array.dtype == value.dtype || cast.scales
              ? ""
              : "expected " + std::string(spelling(value.dtype)) + " but got " +
                    std::string(spelling(array.dtype)) + ": ") +

@@ -192,6 +192,7 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
             "no gradients: the program `evaluate` alone")
       .excludes("loss")
       .excludes("optimizer")
+      .excludes("freeze", "nothing is trained")
       .excludes("partition")
       .excludes("memory-budget")
       .excludes("recompute")

@@ -269,7 +269,8 @@ TEST(Cast, roundsAndScales) {
       castArray(half, DType::I64, *Cast::parse("round")).status().message(),
       "element [0] of f32 is 0.5, which i64 cannot hold exactly");
   EXPECT_EQ(castArray(half, DType::I64, *Cast::parse("*2")).status().message(),
-            "expected a floating-point input to scale but got i64");
+            "--cast=/N and *N scale floats, but this is i64; --cast=NAME=/N is "
+            "for one array alone");
   for (const char *rule : {"", "*", "/0", "*nan", "2", "*1x", "rounds"})
     EXPECT_FALSE(Cast::parse(rule).ok()) << rule;
 }

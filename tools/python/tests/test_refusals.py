@@ -107,6 +107,11 @@ class RefusalsTest(unittest.TestCase):
                 with self.assertRaisesRegex(tandem.UnsupportedError, "forward mode"):
                     compiled(forward_ad.make_dual(x, x))
 
+    def test_params_without_a_value(self):
+        artifact = tandem.compile(models.layers(), effort=0)
+        with self.assertRaisesRegex(tandem.UsageError, "'fc.w' has no value.*params="):
+            tandem.torch.Compiled(artifact)
+
     def test_hooks_of_the_module_that_come_later(self):
         made = []
         for compiled in (True, False):

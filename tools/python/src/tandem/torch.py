@@ -15,7 +15,7 @@ import torch
 
 from ._artifact import Artifact
 from ._autograd import Core, seed_of
-from ._errors import UnsupportedError
+from ._errors import UnsupportedError, UsageError
 from ._inputs import by_name
 from ._optimize import FallbackWarning, optimize, restore
 
@@ -55,7 +55,10 @@ class Compiled(torch.nn.Module):
         for name, spec in core.model.values.items():
             if core.model.artifact.is_training_state(name):
                 continue
-            tensor = core.model.tensor(name).torch()
+            try:
+                tensor = core.model.tensor(name).torch()
+            except UsageError as error:
+                raise UsageError(f"{error}: give it one by params=") from None
             module: torch.nn.Module = self
             *path, last = name.split(".")
             for part in path:
