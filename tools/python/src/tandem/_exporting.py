@@ -110,10 +110,12 @@ def reaches(program: Any, module: torch.nn.Module) -> bool:
     """Whether a program of a copy has tensors of the module in it as constants,
     because the forward came to the module by what is not copied."""
     own = {_address(t) for t in (*module.parameters(), *module.buffers())}
+    # Buffers that are not saved are among its constants, and the copy's own.
+    known = program.graph_signature.non_persistent_buffers
     return any(
         _address(t) in own
-        for t in program.constants.values()
-        if isinstance(t, torch.Tensor) and _address(t)
+        for name, t in program.constants.items()
+        if name not in known and isinstance(t, torch.Tensor) and _address(t)
     )
 
 
