@@ -50,20 +50,16 @@ static bool sumsPlanes(Conv2dOp conv) {
              conv.getY().getType().getElementType();
 }
 
-/// The convolutions that read `joined`, as it is or pooled; none if there are
-/// other readers.
-static bool findReaders(Value joined, SmallVectorImpl<Conv2dOp> &convs,
-                        SmallVectorImpl<MaxPool2dOp> &pools) {
+/// Finds the convolutions that read `joined`, as it is or pooled; whether
+/// nothing else does.
+static bool findReaders(Value joined, SmallVectorImpl<Conv2dOp> &convs) {
   // What is saved is wanted as it is.
   Operation *maker = joined.getDefiningOp();
   if (maker->hasAttr(kSaveAttr) || maker->hasAttr(kOffloadAttr))
     return false;
   return llvm::all_of(joined.getUses(), [&](OpOperand &use) {
-    if (auto pool = dyn_cast<MaxPool2dOp>(use.getOwner())) {
-      pools.push_back(pool);
-      return pool.getIndex().use_empty() &&
-             findReaders(pool.getY(), convs, pools);
-    }
+    if (auto pool = dyn_cast<MaxPool2dOp>(use.getOwner()))
+      return pool.getIndex().use_empty() && findReaders(pool.getY(), convs);
     auto conv = dyn_cast<Conv2dOp>(use.getOwner());
     if (!conv || use.getOperandNumber() != 0 || !sumsPlanes(conv))
       return false;
@@ -138,8 +134,7 @@ struct SplitConcats : tandem::impl::SplitConcatsBase<SplitConcats> {
           concat.use_empty() || llvm::any_of(concat.getParts(), isEmpty))
         continue;
       SmallVector<Conv2dOp> convs;
-      SmallVector<MaxPool2dOp> pools;
-      if (!findReaders(concat.getY(), convs, pools) || convs.empty())
+      if (!findReaders(concat.getY(), convs) || convs.empty())
         continue;
       // Sums are written and read once more for each further piece, where the
       // concatenation is written once.
