@@ -90,7 +90,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
     std::erase_if(orphans, [&](auto &entry) { return isKnown(entry.first); });
     if (stream.last && !isKnown(stream.last))
       orphans.emplace_back(stream.last, stream.isBlocking());
-    m.streams.erase(it);
+    m.endStream(it);
     return CUDA_SUCCESS;
   });
 }

@@ -90,6 +90,8 @@ public:
 
   // Streams.cpp
   Stream &createStream(Device &device, unsigned flags, bool isLegacy);
+  /// Takes a stream out of the live ones: its handle may come again.
+  void endStream(std::vector<std::unique_ptr<Stream>>::iterator at);
   /// Returns the stream of a handle (the current device's default one of null),
   /// or null if there is none.
   Stream *stream(driver::CUstream handle);
@@ -153,6 +155,9 @@ public:
   Consistency consistency = Consistency::Weak; ///< of blocks of one launch
 
   std::vector<std::unique_ptr<Stream>> streams; ///< live, by creation
+  /// Destroyed: the next stream has the handle of the last of them, as one of
+  /// CUDA's may have.
+  std::vector<std::unique_ptr<Stream>> ended;
   Handles<Event> events;
   std::unordered_set<const void *> nodes; ///< of all graphs
   Handles<Pool> pools;

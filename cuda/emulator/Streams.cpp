@@ -19,7 +19,13 @@ using namespace tandem::emulator;
 using namespace tandem::cuda::driver;
 
 Stream &Machine::createStream(Device &device, unsigned flags, bool isLegacy) {
-  auto owned = std::make_unique<Stream>();
+  std::unique_ptr<Stream> owned;
+  if (!isLegacy && !ended.empty()) {
+    owned = std::move(ended.back());
+    ended.pop_back();
+  } else {
+    owned = std::make_unique<Stream>();
+  }
   Stream &stream = *owned;
   stream.number = isLegacy ? 0 : ++streamCount;
   stream.name = isLegacy ? "default" : "s" + std::to_string(stream.number);
@@ -31,6 +37,12 @@ Stream &Machine::createStream(Device &device, unsigned flags, bool isLegacy) {
   stream.lane = newLane();
   streams.push_back(std::move(owned));
   return stream;
+}
+
+void Machine::endStream(std::vector<std::unique_ptr<Stream>>::iterator at) {
+  **at = Stream();
+  ended.push_back(std::move(*at));
+  streams.erase(at);
 }
 
 Stream *Machine::stream(CUstream handle) {
