@@ -22,7 +22,7 @@
  *
  * Versions (docs/rationale/versions.md). A struct that may grow begins with its
  * size, as the caller was compiled; TDM_..._INIT sets it. A shorter struct of
- *an earlier header is read and filled as far as it goes. A longer one is taken
+ * an earlier header is read and filled as far as it goes. A longer one is taken
  * where all that this library does not know is zero, and refused by its name
  * else (TDM_UNSUPPORTED). tdm_argument has no size and never changes.
  *
@@ -327,10 +327,11 @@ TDM_EXPORT tdm_status tdm_set(tdm_model *model, const char *name,
 /* Draws every parameter and state that has an initial value anew. */
 TDM_EXPORT tdm_status tdm_initialize(tdm_model *model, uint64_t seed);
 
-/* Writes all parameters and states to a safetensors file; an earlier file stays
- * until the new one is complete. A file of another kind, as the artifact, is
- * not replaced: TDM_USAGE. A path that ends in ".safetensors.index.json" is
- * that of an index, whose files lie beside it: one for each rank (comm.h). */
+/* Writes all parameters and states, as they are at one moment, to a safetensors
+ * file; an earlier file stays until the new one is complete. A file of another
+ * kind, as the artifact, is not replaced: TDM_USAGE. A path that ends in
+ * ".safetensors.index.json" is that of an index, whose files lie beside it: one
+ * for each rank (comm.h). */
 TDM_EXPORT tdm_status tdm_save(const tdm_model *model, const char *path);
 /* Reads them, of a file, an index or a folder with one index: it must have
  * every parameter, with its shape and its type, or one all of whose numbers the

@@ -101,6 +101,9 @@ Status checkReplaced(const char *path) {
 }
 
 Status save(const Model &model, const char *path) {
+  Result<Hold> hold = model.hold();
+  if (!hold)
+    return std::move(hold).status();
   const comm::MeshCommunicators *ranks = model.communicators();
   bool writes = !ranks || ranks->world().rank() == 0;
   if (Status status = writes ? checkReplaced(path) : Status(); !status)
@@ -132,6 +135,9 @@ Status save(const Model &model, const char *path) {
 }
 
 Status load(Model &model, const char *path) {
+  Result<Hold> hold = model.hold();
+  if (!hold)
+    return std::move(hold).status();
   Result<io::TensorFiles> files = io::TensorFiles::open(path);
   if (!files)
     return std::move(files).status();

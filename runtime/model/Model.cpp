@@ -51,18 +51,33 @@ class Lock {
 public:
   /// With `needsRanks`, ranks that the artifact is for must be there.
   explicit Lock(ModelCore &core, bool needsRanks = true)
-      : core(core), answer(core.mutex.lock()), needsRanks(needsRanks) {}
+      : core(core), answer(core.mutex.lock()), needsRanks(needsRanks),
+        isInHold(answer == HookMutex::Answer::IsMine && core.admitsHolder) {
+    if (isInHold)
+      core.admitsHolder = false; // a hook of this call is no holder
+  }
   Lock(const Lock &) = delete;
   Lock &operator=(const Lock &) = delete;
   ~Lock() {
+    if (isInHold)
+      core.admitsHolder = true;
     if (answer == HookMutex::Answer::Held)
       core.mutex.unlock();
   }
 
+  /// The mutex stays held when this ends, and is a Hold's. Fails in one.
+  bool leaveHeld() {
+    if (isInHold)
+      return false;
+    answer = HookMutex::Answer::IsMine;
+    core.admitsHolder = true;
+    return true;
+  }
+
   Status status() const {
-    switch (answer) {
-    case HookMutex::Answer::Held:
+    if (isInHold || answer == HookMutex::Answer::Held)
       return needsRanks ? core.checkRanks() : Status::success();
+    switch (answer) {
     case HookMutex::Answer::IsMine:
       return Status::usage("a hook cannot call the model that calls it");
     case HookMutex::Answer::WouldWaitForEver:
@@ -70,6 +85,8 @@ public:
                            core.manifest().model +
                            "' now: a hook of that model's call on another "
                            "thread waits for the model that calls this one");
+    case HookMutex::Answer::Held:
+      break;
     }
     return Status::success();
   }
@@ -78,6 +95,7 @@ private:
   ModelCore &core;
   HookMutex::Answer answer;
   bool needsRanks;
+  bool isInHold;
 };
 
 Status checkGraph(const ModelCore &core) {
@@ -203,6 +221,22 @@ std::string Model::code() const {
 
 bool Model::hasProgram(std::string_view name) const {
   return core_->manifest().findProgram(name) != nullptr;
+}
+
+Hold::~Hold() {
+  if (!core_)
+    return;
+  core_->admitsHolder = false;
+  core_->mutex.unlock();
+}
+
+Result<Hold> Model::hold() const {
+  Lock lock(*core_, false);
+  if (Status status = lock.status(); !status)
+    return status;
+  if (!lock.leaveHeld())
+    return Status::usage("this thread holds the model already");
+  return Hold(core_);
 }
 
 Result<Tensor> Model::get(std::string_view name) const {

@@ -130,6 +130,21 @@ struct CallMode;
 struct ContextState;
 struct RunTimes;
 
+/// While it lives, calls of a model on other threads wait, and those of the
+/// thread that made it run: a checkpoint has values of one moment. Movable. It
+/// ends on that thread.
+class Hold {
+public:
+  Hold(Hold &&other) noexcept = default;
+  Hold &operator=(Hold &&) = delete;
+  ~Hold();
+
+private:
+  friend class Model;
+  explicit Hold(std::shared_ptr<ModelCore> core) : core_(std::move(core)) {}
+  std::shared_ptr<ModelCore> core_;
+};
+
 /// What a forward saved for its backward. Movable; an empty one (default or
 /// moved from) is refused. Dropping it gives its buffers back to the model; it
 /// may outlive the model.
@@ -177,6 +192,10 @@ public:
   Status setCommunicator(std::shared_ptr<comm::Communicator> world);
   /// Returns what it was given; null where there is none, or no mesh.
   const comm::MeshCommunicators *communicators() const;
+
+  /// Waits for the calls of other threads. Fails in a hook of the model, and in
+  /// another hold of this thread.
+  Result<Hold> hold() const;
 
   /// Returns the parameter or state `name`; the tensor shares its storage.
   Result<Tensor> get(std::string_view name) const;

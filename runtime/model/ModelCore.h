@@ -123,7 +123,9 @@ public:
   std::shared_ptr<MemoryAccount> account = std::make_shared<MemoryAccount>();
   HostMemory hostMemory; ///< that a device's copies use
   std::vector<Variable> variables;
-  HookMutex mutex; ///< held during a call
+  HookMutex mutex; ///< held during a call, or by a Hold
+  /// `mutex` is a Hold's, and its thread is in no call.
+  bool admitsHolder = false;
   /// Null: one rank.
   std::shared_ptr<comm::MeshCommunicators> communicators;
   /// The manifest of each size, where there are several.

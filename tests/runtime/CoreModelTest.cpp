@@ -73,6 +73,45 @@ TEST_F(Regression, ForwardAndBackwardAgreeWithDouble) {
   EXPECT_EQ(model.get("steps")->at(0), 1);
 }
 
+TEST_F(Regression, AHoldKeepsOtherThreadsWaiting) {
+  std::thread other;
+  {
+    Result<Hold> hold = model.hold();
+    ASSERT_TRUE(hold.ok()) << hold.status().message();
+    other = std::thread([&] {
+      for (uint64_t seed = 1; seed < 50; ++seed)
+        EXPECT_TRUE(model.initialize(seed).ok());
+    });
+    // Its own thread's calls are not kept, and nobody comes between them.
+    std::vector<float> before = valuesOf(*model.get("w"));
+    Context context = forward();
+    EXPECT_TRUE(model.backward(context, cotangents, grads).ok());
+    for (int i = 0; i < 1000; ++i)
+      ASSERT_EQ(valuesOf(*model.get("w")), before);
+    expectMessage(model.hold().status(), "holds the model already");
+    EXPECT_TRUE(model.get("b").ok()); // still held
+  }
+  other.join();
+  EXPECT_TRUE(model.hold().ok());
+}
+
+TEST_F(Regression, AHookOfACallInAHoldIsRefusedAsAnyOther) {
+  Result<Hold> hold = model.hold();
+  ASSERT_TRUE(hold.ok());
+  auto hooks = std::make_shared<SavedHooks>();
+  Status said;
+  hooks->pack = [&](std::string_view, const Tensor &) {
+    said = model.get("w").status();
+    return Result<std::shared_ptr<void>>(said);
+  };
+  hooks->unpack = [](std::string_view, const std::shared_ptr<void> &) {
+    return Result<Tensor>(Tensor());
+  };
+  expectMessage(model.forward(inputs, outputs, hooks).status(), "a hook");
+  expectMessage(said, "a hook cannot call the model that calls it");
+  EXPECT_TRUE(model.get("w").ok());
+}
+
 TEST_F(Regression, EvaluateGivesPredictions) {
   std::vector<Argument> in = {{"x", &x}};
   std::vector<Destination> out = {{"pred", &pred}};

@@ -3,7 +3,9 @@
 #include "runtime/io/TensorFiles.h"
 #include "tests/runtime/cli/RankedClassifier.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
+#include <map>
 #include <thread>
 
 namespace tandem::commands::test {
@@ -73,6 +75,39 @@ TEST_F(RanksOfThreads, X18_trainSaveAndLoadWholeValues) {
     EXPECT_EQ(io::test::load(saved),
               io::test::load(folder / "one.safetensors"));
   }
+}
+
+TEST_F(RanksOfThreads, savedFilesHaveValuesOfOneMomentBesideOtherThreads) {
+  tdm::Model model(write("one.tdm", classifierManifest()), 1, 7);
+  auto read = [](const std::string &path) {
+    std::map<std::string, std::vector<std::byte>> all;
+    auto files = io::TensorFiles::open(path);
+    EXPECT_TRUE(files.ok()) << files.status().message();
+    for (const auto &[name, entry] : files->entries())
+      all[name] = files->read(name)->bytes;
+    return all;
+  };
+  std::vector<decltype(read(""))> seeds;
+  for (uint64_t seed : {0u, 1u}) {
+    model.initialize(seed);
+    model.save(folder / "of-seed.safetensors");
+    seeds.push_back(read(folder / "of-seed.safetensors"));
+  }
+  ASSERT_NE(seeds[0], seeds[1]);
+  std::atomic<bool> isDone = false;
+  std::thread writer([&] {
+    for (uint64_t i = 0; !isDone; ++i)
+      model.initialize(i % 2);
+  });
+  const std::string index = folder / "w.safetensors.index.json";
+  for (int i = 0; i < 300; ++i) {
+    std::string path = i % 10 ? folder / "w.safetensors" : index;
+    model.save(path);
+    auto saved = read(path);
+    EXPECT_TRUE(saved == seeds[0] || saved == seeds[1]) << "torn: " << i;
+  }
+  isDone = true;
+  writer.join();
 }
 
 /// The same tensors.
