@@ -1,12 +1,14 @@
 //===- ElementEmitter.cpp - scalar code of one element of a value ---------===//
 #include "passes/lower/common/ElementEmitter.h"
 #include "passes/lower/common/Indices.h"
+#include "passes/lower/common/Polynomials.h"
 #include "passes/lower/common/Rounding.h"
 #include "passes/target/Target.h"
 
 #include "ir/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -20,6 +22,25 @@ static RankedTensorType typeOf(Value tensor) {
 
 static Value indexConstant(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+/// Of numbers that were broadcast along new dimensions, what they were.
+static Value beforeBroadcasts(Value tensor) {
+  while (auto broadcast = tensor.getDefiningOp<BroadcastOp>())
+    tensor = broadcast->getOperand(0);
+  return tensor;
+}
+
+/// Whether `op` is e^(x - the greatest x), a weight of a softmax: the greatest
+/// of them is 1, beside which a denormal one is nothing.
+static bool isWeight(Operation *op) {
+  auto distance =
+      isa<ExpOp>(op) ? op->getOperand(0).getDefiningOp<SubOp>() : SubOp();
+  if (!distance)
+    return false;
+  auto greatest =
+      beforeBroadcasts(distance->getOperand(1)).getDefiningOp<ReduceMaxOp>();
+  return greatest && greatest->getOperand(0) == distance->getOperand(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -230,7 +251,11 @@ Value ElementEmitter::emitUncached(OpBuilder &b, Value tensor,
     SmallVector<Value> x;
     for (Value operand : op->getOperands())
       x.push_back(emit(b, operand, place));
-    return ofItsType(b, loc, pointwise.emitScalar(b, loc, x), tensor);
+    Value element = pointwise.emitScalar(b, loc, x);
+    if (isWeight(op))
+      if (auto power = element.getDefiningOp<math::ExpOp>())
+        power.setFastmath(kDropsDenormals);
+    return ofItsType(b, loc, element, tensor);
   }
   if (auto constant = dyn_cast<ConstantOp>(op))
     return scalar::constant(b, loc, compute, constant.getSplat());

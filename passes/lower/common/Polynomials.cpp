@@ -16,6 +16,8 @@ using P = arith::CmpFPredicate;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+/// The least f32 whose power of e is a normal number.
+static constexpr double kLogLeastNormal = -0x1.5d589ep+6;
 /// log2(e) as an f32 and what that lacks.
 static constexpr double kLog2E = 0x1.715476p+0, kLog2ERest = 0x1.4ae0bf8p-26;
 /// Numbers of this size are integers: where it is added, a sum is rounded to
@@ -121,23 +123,36 @@ static Value quotient(FloatCode &w, Value y, Value x) {
   return w.fma(w.fma(w.neg(x), q, y), r, q);
 }
 
-/// e^x
+/// e^x; with `dropsDenormals`, 0 where it is below 2^-126.
 static Value exponential(OpBuilder &b, Location loc, Value x,
-                         FloatOptions options) {
+                         FloatOptions options, bool dropsDenormals) {
   FloatCode w(b, loc, x.getType());
   if (options.isFast)
     return fastExponential(w, x);
   // Comparisons with NaN do not hold: it passes.
-  Value low = w.number(-104.0);
+  Value low = w.number(dropsDenormals ? kLogLeastNormal : -104.0);
   Value bounded = w.select(P::OGT, low, x, low, x);
+  auto dropDenormals = [&](Value y) {
+    return dropsDenormals ? w.select(P::OGT, low, x, w.number(0.0), y) : y;
+  };
   if (options.hasScale) {
     Value high = w.number(89.0);
     bounded = w.select(P::OLT, high, bounded, high, bounded);
     Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
     Value k = w.sub(parts.bits, w.integer(kIntegerBits));
-    return w.call("llvm.ldexp", {fractionalPower(w, parts.f), k});
+    return dropDenormals(
+        w.call("llvm.ldexp", {fractionalPower(w, parts.f), k}));
   }
   Parts parts = partsOf(w, bounded, 1.0, /*isExact=*/true);
+  // Of NaN the sum with infinity.
+  auto withLarge = [&](Value y) {
+    return w.select(P::OLE, x, w.number(0x1.62e42ep+6), y,
+                    w.addFloat(x, w.number(kInfinity)));
+  };
+  Value bits = w.bitsOf(fractionalPower(w, parts.f));
+  if (dropsDenormals)
+    return withLarge(
+        dropDenormals(w.ofBits(w.add(bits, w.left(parts.bits, 23)))));
   // The exponent is added to that of 2^f. Where the result may be denormal it
   // is 2^64 times as large first.
   using I = arith::CmpIPredicate;
@@ -146,11 +161,7 @@ static Value exponential(OpBuilder &b, Location loc, Value x,
   Value k = w.select(I::slt, parts.bits, limit, raised, parts.bits);
   Value factor =
       w.select(I::slt, parts.bits, limit, w.number(0x1p-64), w.number(1.0));
-  Value bits = w.bitsOf(fractionalPower(w, parts.f));
-  Value y = w.mul(w.ofBits(w.add(bits, w.left(k, 23))), factor);
-  // Of NaN the sum with infinity.
-  return w.select(P::OLE, x, w.number(0x1.62e42ep+6), y,
-                  w.addFloat(x, w.number(kInfinity)));
+  return withLarge(w.mul(w.ofBits(w.add(bits, w.left(k, 23))), factor));
 }
 
 namespace {
@@ -162,8 +173,10 @@ struct LowerExp : OpRewritePattern<math::ExpOp> {
                                 PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
-    rewriter.replaceOp(
-        op, exponential(rewriter, op.getLoc(), op.getOperand(), options));
+    bool dropsDenormals =
+        arith::bitEnumContainsAny(op.getFastmath(), lower::kDropsDenormals);
+    rewriter.replaceOp(op, exponential(rewriter, op.getLoc(), op.getOperand(),
+                                       options, dropsDenormals));
     return success();
   }
   FloatOptions options;

@@ -15,6 +15,7 @@
 #ifndef TANDEM_PASSES_LOWER_COMMON_POLYNOMIALS_H
 #define TANDEM_PASSES_LOWER_COMMON_POLYNOMIALS_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace tandem::lower {
@@ -22,6 +23,10 @@ namespace tandem::lower {
 /// Beyond it, what is left of an angle after its quarters of a turn is less and
 /// less exact: sin and cos are made of integers there, which takes longer.
 inline constexpr double kFarAngle = 2e5;
+
+/// Of a math.exp: 0 in place of what f32 holds as denormal numbers. Some
+/// processors take a hundred times as long for products of these.
+inline constexpr auto kDropsDenormals = mlir::arith::FastMathFlags::afn;
 
 struct FloatOptions {
   /// The target multiplies by a power of two, and rounds once, in one step.
