@@ -17,6 +17,7 @@ import numpy as np
 
 import models
 import tandem
+from tandem._step import _names_in as names_in
 
 try:
     import ml_dtypes
@@ -343,6 +344,11 @@ class StepTest(unittest.TestCase):
             begun = tandem.Step(self.artifact, path)
             np.testing.assert_array_equal(begun["fc.w"], step["fc.w"])
             self.assertEqual(float(begun["adamw.step:fc.w"]), 0)
+            # What a file does not have is neither copied nor changed.
+            names = set(step.state_dict(optimizer=True))
+            self.assertEqual(names_in(path) - {"__metadata__"}, names)
+            for other in (folder, Path(folder) / "none"):
+                self.assertIsNone(names_in(other))
             # As `train --resume`.
             begun.load(path)
             self.assertEqual(float(begun["adamw.step:fc.w"]), 3)

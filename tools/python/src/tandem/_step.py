@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from ctypes import byref, c_void_p
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -23,6 +24,19 @@ __all__ = ["Step"]
 Path = Union[str, "os.PathLike[str]"]
 
 _ATTRIBUTES = ("artifact", "copied", "_model", "_taker")
+
+
+def _names_in(path: Path) -> Optional[Set[str]]:
+    """Of a safetensors file the names that its header has; None of others."""
+    try:
+        if not os.path.isfile(path):
+            return None  # a folder, or a pipe, which is read once
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size)) if size < 1 << 27 else None
+        return set(header) if isinstance(header, dict) else None
+    except (OSError, ValueError, RecursionError):
+        return None  # tdm_load says what is wrong
 
 
 class Step:
@@ -414,10 +428,14 @@ class Step:
         check(lib().tdm_load(self._model.handle, os.fsencode(path)))
 
     def _begin_from(self, path: Path) -> None:
-        # As `train --params`: what belongs to training begins anew.
+        # As `train --params`: what belongs to training begins anew. What the
+        # file does not have stays by itself, and a copy would double it.
+        given = _names_in(path)
         kept = {
             n: self._model.tensor(n).to(self._model.device)
             for n in self._names(True)
+            if given is None
+            or not given.isdisjoint((n, *self._model.values[n].also_called))
         }
         self.load(path)
         for name, tensor in kept.items():
