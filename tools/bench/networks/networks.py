@@ -47,11 +47,11 @@ def images(rows, size):
     return lambda: (torch.randn(rows, 3, size, size), torch.randint(0, CLASSES, (rows,)))
 
 
-def vision(name, rows, size):
+def vision(name, rows, size, **options):
     def make():
         import torchvision
 
-        return Classified(still(torchvision.models.get_model(name, weights=None, num_classes=CLASSES)))
+        return Classified(still(torchvision.models.get_model(name, weights=None, num_classes=CLASSES, **options)))
 
     NETWORKS[name] = (make, images(rows, size))
 
@@ -71,6 +71,8 @@ vision("mnasnet1_0", 16, 112)
 vision("squeezenet1_1", 16, 112)
 vision("resnext50_32x4d", 8, 112)
 vision("vgg11_bn", 4, 112)
+vision("googlenet", 8, 112, aux_logits=False, init_weights=False)
+vision("efficientnet_v2_s", 4, 112)
 
 
 def tokens(rows, length, vocabulary):
@@ -191,6 +193,48 @@ class AudioNet(nn.Module):
         return F.cross_entropy(self.scores(x), labels)
 
 
+class Mixer(nn.Module):
+    """MLP-Mixer of Tolstikhin et al. 2021, S/16: products over patches and over channels by turns."""
+
+    def __init__(self, width=512, depth=8, patches=49, inner=(256, 2048)):
+        super().__init__()
+        self.patch = nn.Conv2d(3, width, 16, stride=16)
+
+        def layer(size, hidden):
+            return nn.Sequential(nn.Linear(size, hidden), nn.GELU(), nn.Linear(hidden, size))
+
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2 * depth + 1)])
+        self.across = nn.ModuleList([layer(patches, inner[0]) for _ in range(depth)])
+        self.along = nn.ModuleList([layer(width, inner[1]) for _ in range(depth)])
+        self.head = nn.Linear(width, CLASSES)
+
+    def scores(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        for i, (across, along) in enumerate(zip(self.across, self.along)):
+            x = x + across(self.norms[2 * i](x).transpose(1, 2)).transpose(1, 2)
+            x = x + along(self.norms[2 * i + 1](x))
+        return self.head(self.norms[-1](x).mean(1))
+
+    def forward(self, x, labels):
+        return F.cross_entropy(self.scores(x), labels)
+
+
+NETWORKS["mixer_s_16"] = (Mixer, images(8, 112))
+
+
+def heard():
+    """wav2vec 2.0 of Baevski et al. 2020, small, without what is drawn."""
+    import transformers
+
+    settings = transformers.Wav2Vec2Config(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, num_labels=CLASSES, classifier_proj_size=128,
+        conv_dim=(128,) * 7, num_conv_pos_embeddings=64, num_conv_pos_embedding_groups=8, hidden_dropout=0.0, activation_dropout=0.0,
+        attention_dropout=0.0, feat_proj_dropout=0.0, final_dropout=0.0, layerdrop=0.0, apply_spec_augment=False)
+    settings._attn_implementation = "sdpa"
+    return Classified(still(transformers.Wav2Vec2ForSequenceClassification(settings)))
+
+
+NETWORKS["wav2vec2"] = (heard, lambda: (torch.randn(4, 16000), torch.randint(0, CLASSES, (4,))))
 NETWORKS["audio_m5"] = (AudioNet, lambda: (torch.randn(16, 1, 8000), torch.randint(0, CLASSES, (16,))))
 
 
