@@ -123,7 +123,8 @@ void syncFolderOf(const std::string &path) {
   ::close(folder);
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string &path) {
+Result<AtomicFile> AtomicFile::create(const std::string &path,
+                                      std::optional<unsigned> asked) {
   AtomicFile file;
   file.path = path;
   struct stat existing;
@@ -154,7 +155,9 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
   // mkostemp gives 0600: an output has the mode of the file it replaces, or
   // what open(2) would give it.
   mode_t mode = 0;
-  if (exists) {
+  if (asked) {
+    mode = *asked;
+  } else if (exists) {
     mode = existing.st_mode & 07777;
   } else {
     mode_t mask = ::umask(0);

@@ -17,6 +17,7 @@
 #include "runtime/artifact/Status.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace tandem::artifact {
@@ -32,7 +33,10 @@ void syncFolderOf(const std::string &path);
 
 class AtomicFile {
 public:
-  static Result<AtomicFile> create(const std::string &path);
+  /// With `mode`, its permissions from the first byte on, also where it
+  /// replaces a file that others may read.
+  static Result<AtomicFile> create(const std::string &path,
+                                   std::optional<unsigned> mode = {});
 
   AtomicFile(AtomicFile &&other) noexcept;
   AtomicFile &operator=(AtomicFile &&) = delete;

@@ -182,8 +182,9 @@ Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most) {
   return bytes;
 }
 
-Status replaceFile(const std::string &path, std::span<const Bytes> pieces) {
-  auto file = artifact::AtomicFile::create(path);
+Status replaceFile(const std::string &path, std::span<const Bytes> pieces,
+                   std::optional<unsigned> mode) {
+  auto file = artifact::AtomicFile::create(path, mode);
   if (!file)
     return std::move(file).status();
   for (Bytes piece : pieces)

@@ -57,9 +57,11 @@ private:
 Result<std::vector<std::byte>> readBegin(const std::string &path, size_t most);
 
 /// Replaces the file `path` by the concatenation of `pieces`. A symbolic link
-/// is followed; the permissions of a previous file are kept; a device or a pipe
-/// is written to directly. When it fails nothing of the new content remains.
-Status replaceFile(const std::string &path, std::span<const Bytes> pieces);
+/// is followed; the permissions of a previous file are kept, unless they are to
+/// be `mode`; a device or a pipe is written to directly. When it fails nothing
+/// of the new content remains.
+Status replaceFile(const std::string &path, std::span<const Bytes> pieces,
+                   std::optional<unsigned> mode = {});
 
 } // namespace tandem::io
 

@@ -30,7 +30,7 @@ expect 2 'does not take --fold-adapters' "$bin/tandem" checkpoint show lora.st \
 # The averages of adapters are in no sum, and were left out without a word.
 compile averaged $adamw --lora='w:rank=4,alpha=8' --ema=0.9
 train 0 '' averaged --steps=2 --seed=1 --init-from=base.st --save=averaged.st
-expect 0 'note: the averages of the adapters are left out \(--ema\)' \
+expect 0 'note: averages are left out \(--ema\)' \
   "$bin/tandem" checkpoint merge averaged.st -o averaged.safetensors --fold-adapters
 
 # A head that is trained whole beside the adapters, and saved with them.
@@ -53,6 +53,13 @@ expect 0 '' "$bin/tandem" checkpoint show head.safetensors
   fail "other names than PEFT's: $out"
 expect 0 '' "$bin/tandem" checkpoint merge head.st -o folded-head.safetensors \
   --fold-adapters
+# Its averages stayed beside parameters that were folded, and --average mixed them.
+compile mean $adamw --ema=0.5 --lora='fc1:rank=4,alpha=8,modules_to_save=fc2[.]'
+train 0 '' mean --steps=3 --seed=1 --init-from=base.st --save=mean.st
+expect 0 'note: averages are left out \(--ema\)' "$bin/tandem" checkpoint merge mean.st \
+  -o folded-mean.safetensors --fold-adapters
+expect 0 'fc2.w' "$bin/tandem" checkpoint show folded-mean.safetensors
+grep -q 'ema' <<<"$out" && fail "averages were folded: $out"
 
 # Where a part is missing: one tensor [1, 1] of f32.
 header='{"l.lora_B":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}'
@@ -100,6 +107,25 @@ awk -v d="$(largest_difference lora.csv base.csv)" \
 expect 0 '' "$bin/tandem-run" train lora.tdm --steps=5 --resume=lora.st \
   --data x=@"$data/train_images.npy" --data labels=@"$data/train_labels.npy" \
   --save=more.st
+# A piece of the index that is read was replaced by what was made of it.
+expect 0 '' "$bin/tandem" checkpoint reshard base.st -o pieces.safetensors.index.json --shards=2
+pieces=(pieces-*.safetensors)
+for read in pieces.safetensors.index.json .; do
+  expect 2 "-o would replace .*${pieces[0]}.*which FILE reads" "$bin/tandem" checkpoint merge $read -o "${pieces[0]}"
+done
+expect 0 '' "$bin/tandem" checkpoint show pieces.safetensors.index.json
+
+# What a file calls a tensor moved the cursor of a terminal.
+header='{"w\u001b]0;x\u0007":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"fc2.b":{"dtype":"F32","shape":[10],"data_offsets":[4,44]}}'
+while [ $((${#header} % 8)) -ne 0 ]; do header+=' '; done
+{
+  printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0"
+  printf %s "$header"
+  head -c 44 /dev/zero
+} >escape.safetensors
+train 0 'note: .*w\\x1b\]0;x\\x07' base --steps=1 --init-from=escape.safetensors --save=no.st
+grep -q $'\e' <<<"$out" && fail "an escape sequence is printed: $out"
+
 for file in base lora more; do
   expect 0 '' "$bin/tandem-run" inspect $file.st --json
   grep -oE '"(w[0-9]|b[0-9])": ?\{[^}]*\}' <<<"$out" >$file.txt

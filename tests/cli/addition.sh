@@ -19,7 +19,7 @@ expect 0 '' "$bin/tandem" train gpt.tdm "${data[@]}" --steps 1600 --seed 0 \
 expect 0 '' "$bin/tandem" train gpt.tdm "${data[@]}" --steps 400 --lr 2e-4 \
   --resume gpt.safetensors \
   --eval tokens=@data/eval_tokens.npy --eval labels=@data/eval_labels.npy \
-  --accuracy=logits,labels --json
+  --accuracy=logits,labels --best=exact_match --json
 echo "trained in $((SECONDS - start)) s"
 exact=$(grep -oE '"exact_match": ?[0-9.]+' <<<"$out" | tail -n 1 |
   grep -oE '[0-9.]+$')

@@ -34,6 +34,12 @@ expect 0 'nothing was sent anywhere' "$tandem" bugreport \
 find onnx-report -type f | grep -E 'x\.|safetensors' &&
   fail 'weights are in the report'
 
+# What --input changes is in model.mlir, and was changed again: no phases.
+expect 0 'nothing was sent anywhere' "$tandem" bugreport "$model" -o input-report \
+  --optimizer=sgd:lr=0.1 --input=x:u8,scale=0.0625
+grep -q 'end differently' <<<"$out" && fail "what --input makes is another model: $out"
+[ -s input-report/phases/digits_mlp.07.lower.mlir ] || fail 'no phases with --input'
+
 # Constants are left out, and the model still compiles; or they are there.
 {
   echo 'module @c {'

@@ -109,6 +109,12 @@ cp other/mlp.mlir sixteen.mlir
 cp other/mlp.mlir other/sixteen.mlir
 expect 2 "'sixteen.mlir' is 'sixteen' already: expected --variant to be a file of another name" \
   "$tandem" compile "$model" -o x.tdm --variant=sixteen.mlir --variant=other/sixteen.mlir
+# "At least 32" was said, where 16 would do, too.
+expect 0 '' "$tandem" compile "$model" -o sizes.tdm --optimizer=sgd:lr=0.1 --variant=sixteen.mlir
+for i in $(seq 20); do seq -s, 64; done >rows.csv
+for i in $(seq 20); do echo 1; done >classes.csv
+expect 2 'expected at least 32 rows, one batch, or 16, of which there are sizes, but got 20' \
+  "$tandem-run" train sizes.tdm --steps=1 --data x=@rows.csv:header=no --data labels=@classes.csv:header=no
 expect 2 '--variant=batch=1 is given twice' "$tandem" compile "$2/onnx/digits.onnx" \
   -o x.tdm --variant=batch=1 --variant=batch=1
 

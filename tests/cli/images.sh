@@ -87,6 +87,8 @@ cp -r own bad
 refused "expected 'labels', 'crop', 'resize' or 'resize=N'" resize=0
 refused "cat/a.png': expected 16 rows of 16, but it has 20 rows of 30; ':crop'" ''
 refused "when it is resized" resize=12
+ln -s self bad/self
+refused "self' is in no class"
 mkdir bad/empty
 refused "the class 'empty' has no image"
 touch bad/notes.txt

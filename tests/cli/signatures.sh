@@ -14,6 +14,13 @@ expect 0 'BEGIN PUBLIC KEY' cat mine.pub.pem
 # A key that signed something is not drawn again.
 expect 2 "the secret key would replace 'mine.pem'; the public key would replace 'mine.pub.pem'; choose another file, or say --force" \
   "$bin/tandem" keys mine
+# Whoever could read what was there could read the secret key.
+: >old.pem && chmod 644 old.pem
+expect 0 '' "$bin/tandem" keys old
+expect 0 '^600$' stat -c %a old.pem
+chmod 644 old.pem
+expect 0 '' "$bin/tandem" keys old --force
+expect 0 '^600$' stat -c %a old.pem
 
 bench() { "$bin/tandem-run" bench m.tdm --steps=1 --require-signature="$1"; }
 expect 1 "'m.tdm' is not signed: cannot read 'm.tdm.sig'" bench mine.pub.pem

@@ -346,6 +346,10 @@ Status Dataset::drawBy(NamedArray weights) {
     return Status::usage("--weights: expected " + std::to_string(rows_) +
                          " numbers, one for each row, but got " +
                          runtime::describe(view.dtype, view.shape));
+  if (weights.rows)
+    return Status::unsupported("--weights: all rows are drawn by it, and it is "
+                               "larger than 64 MiB: expected an .npy with the "
+                               "same numbers");
   double sum = 0;
   for (int64_t row = 0; row < rows_; ++row) {
     double weight = io::elementAsDouble(view.dtype, view.bytes.data(), row);

@@ -40,12 +40,12 @@ Status Accuracy::check(const Slot &logits, int64_t rows, int64_t batch,
   if (!axis)
     return std::move(axis).status();
   axis_ = *axis;
+  manyPerRow_ = logits.shape.size() > 2;
   return checkClasses(option, labels_, *labels, logits.shape[size_t(axis_)]);
 }
 
 void Accuracy::add(const Tensor &logits, const io::ArrayView &labels,
                    int64_t firstLabel, int64_t rows) {
-  manyPerRow_ = logits.rank() > 2;
   int64_t perRow = 1;
   for (int64_t dim : labels.shape.subspan(1))
     perRow *= dim;

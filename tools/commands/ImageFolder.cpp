@@ -45,11 +45,17 @@ Result<std::set<std::string>> entriesOf(const fs::path &folder) {
   return entries;
 }
 
+/// What cannot be looked at, as a link to itself, is none.
+bool isFolder(const std::string &path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
 /// Adds the images of one folder; `problems` gets what is none.
 void addFiles(const std::set<std::string> &entries, Listing &listing,
               Problems &problems) {
   for (const std::string &path : entries)
-    if (isImageName(path) && !fs::is_directory(path))
+    if (isImageName(path) && !isFolder(path))
       listing.files.push_back(path);
     else
       problems.add("'" + path + "' is no .png, .jpg or .jpeg");
@@ -61,14 +67,12 @@ Result<Listing> list(const std::string &folder) {
     return std::move(entries).status();
   Listing listing;
   Problems problems;
-  bool hasClasses = std::any_of(
-      entries->begin(), entries->end(),
-      [](const std::string &path) { return fs::is_directory(path); });
+  bool hasClasses = std::any_of(entries->begin(), entries->end(), isFolder);
   if (!hasClasses)
     addFiles(*entries, listing, problems);
   for (const std::string &path :
        hasClasses ? *entries : std::set<std::string>()) {
-    if (!fs::is_directory(path)) {
+    if (!isFolder(path)) {
       problems.add("'" + path +
                    "' is in no class: beside it there are folders");
       continue;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -69,6 +70,19 @@ void printOutputs(const std::deque<NamedTensor> &outputs) {
     printTable(rows);
 }
 
+/// A scalar; integers with all their digits.
+static nlohmann::ordered_json numberOf(const Tensor &scalar) {
+  artifact::DType dtype = scalar.dtype();
+  const auto *data = scalar.data<std::byte>();
+  if (artifact::isFloat(dtype))
+    return io::elementAsDouble(dtype, data, 0);
+  if (dtype != artifact::DType::U64)
+    return io::elementAsInteger(dtype, data, 0);
+  uint64_t number;
+  std::memcpy(&number, data, sizeof number);
+  return number;
+}
+
 void printOutputsAsJson(const std::string &program,
                         const std::deque<NamedTensor> &outputs) {
   nlohmann::ordered_json all = {{"program", program},
@@ -81,8 +95,7 @@ void printOutputsAsJson(const std::string &program,
             std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())},
            {"not_finite", tensor.elements() - summary.finite}};
     if (tensor.rank() == 0)
-      one["value"] =
-          io::elementAsDouble(tensor.dtype(), tensor.data<std::byte>(), 0);
+      one["value"] = numberOf(tensor);
     else if (summary.finite)
       one.update({{"min", summary.low},
                   {"max", summary.high},

@@ -133,12 +133,12 @@ std::string Names::after(const std::string &before) const {
 
 void warn(const std::string &text) {
   if (std::FILE *to = sayings())
-    std::fprintf(to, "warning: %s\n", text.c_str());
+    std::fprintf(to, "warning: %s\n", artifact::forScreen(text).c_str());
 }
 
 void note(const std::string &text) {
   if (std::FILE *to = sayings())
-    std::fprintf(to, "note: %s\n", text.c_str());
+    std::fprintf(to, "note: %s\n", artifact::forScreen(text).c_str());
 }
 
 } // namespace tandem::commands

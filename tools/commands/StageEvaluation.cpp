@@ -47,13 +47,15 @@ Status StageEvaluation::checkAverage(const std::string &average) const {
     return Status::unsupported("--average while stages of several ranks are "
                                "trained; 'train --steps=0 --params=F' "
                                "evaluates what was saved");
+  const AverageKind &kind = averageKind(average);
   for (const Manifest &stage : all_)
     for (const artifact::Value &value : stage.values)
       if (value.role == artifact::Role::Param &&
-          stage.findValue(average + "_count:" + value.name))
+          stage.findValue(std::string(kind.count) + value.name))
         return Status::success();
   return Status::usage("the artifact has no averages " + io::inQuotes(average) +
-                       " of parameters: compile with --" + average);
+                       " of parameters: compile with " +
+                       std::string(kind.option));
 }
 
 Result<Evaluation> StageEvaluation::evaluate(Dataset &data, Counters counters,

@@ -51,6 +51,7 @@ private:
   Status findPrograms();
   Status readData();
   Status findRest();
+  std::string smallerBatches() const;
   Status readWeights();
   Status readEvalData();
   Status start();

@@ -6,6 +6,8 @@
 #include "tools/commands/RestoreNotes.h"
 
 #include <filesystem>
+#include <functional>
+#include <set>
 
 namespace tandem::commands {
 
@@ -126,9 +128,10 @@ Status Trainer::readData() {
   if (Status status = findRest(); !status)
     return status;
   if (data_->rows() < data_->batch() && !rest_)
-    return Status::usage(
-        "--data: expected at least " + std::to_string(data_->batch()) +
-        " rows, one batch, but got " + std::to_string(data_->rows()) + shard);
+    return Status::usage("--data: expected at least " +
+                         std::to_string(data_->batch()) + " rows, one batch" +
+                         smallerBatches() + ", but got " +
+                         std::to_string(data_->rows()) + shard);
   if (evaluate_)
     if (Status status = readEvalData(); !status)
       return status;
@@ -152,6 +155,25 @@ Status Trainer::readWeights() {
   if (!arrays)
     return std::move(arrays).status();
   return data_->drawBy(std::move(arrays->front()));
+}
+
+/// ", or 2 or 1, of which there are sizes": what alone may be less than a
+/// batch.
+std::string Trainer::smallerBatches() const {
+  std::set<int64_t, std::greater<>> batches;
+  for (const Program &program : dataManifest().programs)
+    if (step_ && program.name == step_->name)
+      for (const Slot *slot : inputsOf(program))
+        if (!slot->shape.empty() && slot->shape[0] < data_->batch() &&
+            std::ranges::any_of(inputsOf(*step_), [&](const Slot *whole) {
+              return whole->name == slot->name && !whole->shape.empty() &&
+                     whole->shape[0] == data_->batch();
+            }))
+          batches.insert(slot->shape[0]);
+  std::string text;
+  for (int64_t batch : batches)
+    text += (text.empty() ? ", or " : " or ") + std::to_string(batch);
+  return text.empty() ? text : text + ", of which there are sizes";
 }
 
 /// The rows that fill no batch are a step of their own, with the mean over

@@ -191,17 +191,33 @@ bool isOptimizers(std::string_view name, const TensorFiles::Entry &entry) {
                      });
 }
 
-/// Says that averages of adapters are not folded: the sum of a weight and a
-/// product of averages is no average of the sums.
+/// True for the name of an average of this kind, or of a number that goes with
+/// one.
+bool isOf(const commands::AverageKind &kind, std::string_view name) {
+  std::string_view before = name.substr(0, name.find(':'));
+  if (before.size() == name.size())
+    return false;
+  for (std::string_view variable : {"", "_count", "_updates"})
+    if (before == std::string(kind.name).append(variable))
+      return true;
+  return name.starts_with(kind.state) || name.starts_with(kind.count);
+}
+
+bool isAverage(std::string_view name) {
+  return std::ranges::any_of(
+      commands::averageKinds,
+      [&](const commands::AverageKind &kind) { return isOf(kind, name); });
+}
+
+/// Says that averages are not folded: the sum of a weight and a product of
+/// averages is no average of the sums. Those of what was trained beside the
+/// adapters would be mixed with it.
 void noteAverages(const TensorFiles &files) {
   for (const commands::AverageKind &kind : commands::averageKinds) {
-    bool isThere = std::ranges::any_of(files.entries(), [&](const auto &one) {
-      return one.first.starts_with(kind.state) &&
-             artifact::isAdapterName(afterColon(one.first));
-    });
-    if (isThere)
-      commands::note("the averages of the adapters are left out (" +
-                     std::string(kind.option) +
+    if (std::ranges::any_of(files.entries(), [&](const auto &one) {
+          return isOf(kind, one.first);
+        }))
+      commands::note("averages are left out (" + std::string(kind.option) +
                      "): the parameters are folded, as they are after the last "
                      "step; '--average=" +
                      std::string(kind.name) +
@@ -218,7 +234,7 @@ Status commands::foldAdapters(const TensorFiles &files,
     return std::move(adapters).status();
   std::map<std::string, io::TensorType> types;
   for (const auto &[name, entry] : files.entries())
-    if (!isOptimizers(name, entry) &&
+    if (!isOptimizers(name, entry) && !isAverage(name) &&
         !artifact::isAdapterName(afterColon(name)))
       types[name] = {entry.dtype, entry.shape};
   Status written = io::writeSafetensors(

@@ -169,6 +169,7 @@ Status BugReport::addModel() {
     bool isImporters =
         name == "--dim" || name == "--shape" || name == "--value" ||
         name == "--freeze" || name == "--train" || name == "--keep-eval" ||
+        name == "--input" || name == "--mixup" ||
         (name == "--loss" &&
          (isImported(options_.path) || StringRef(word).contains(':')));
     if (!isImporters)

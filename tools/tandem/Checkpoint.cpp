@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -193,12 +194,30 @@ Status reshard(const TensorFiles &files, const CheckpointOptions &options) {
   return checkpoint::commit(options.output, generation, index);
 }
 
+/// The files of an index, which lie beside it.
+std::set<std::string> filesOf(const TensorFiles &files) {
+  std::set<std::string> all;
+  if (files.isIndex())
+    for (const auto &[name, entry] : files.entries())
+      for (const TensorFiles::Piece &piece : entry.pieces)
+        all.insert(piece.place.file);
+  return all;
+}
+
 Status runCheckpoint(const CheckpointOptions &options) {
   if (options.action == "show")
     return showCheckpoint(options.path, options.json);
   using io::FileKind;
+  auto path = TensorFiles::fileOf(options.path);
+  if (!path)
+    return std::move(path).status();
+  auto files = TensorFiles::open(*path);
+  if (!files)
+    return std::move(files).status();
   Files outputs;
-  outputs.reads("FILE", options.path);
+  outputs.reads("FILE", *path);
+  for (const std::string &file : filesOf(*files))
+    outputs.reads("FILE", path->substr(0, path->rfind('/') + 1) + file);
   outputs.writes(
       {"-o", options.output,
        options.action != "reshard"
@@ -206,9 +225,6 @@ Status runCheckpoint(const CheckpointOptions &options) {
            : std::vector{FileKind::CheckpointIndex, FileKind::TensorIndex}});
   if (Status status = outputs.check(options.force); !status)
     return status;
-  auto files = TensorFiles::open(options.path);
-  if (!files)
-    return std::move(files).status();
   Status status =
       options.folds                  ? foldAdapters(*files, options.output)
       : options.action == "adapters" ? extractAdapters(*files, options.output)

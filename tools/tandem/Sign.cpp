@@ -8,7 +8,7 @@
 #include "tools/tandem/CompilerCommands.h"
 
 #include <filesystem>
-#include <sys/stat.h>
+#include <optional>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -55,9 +55,10 @@ struct SignOptions {
   }
 };
 
-Status replaceFile(const std::string &path, std::string_view text) {
+Status replaceFile(const std::string &path, std::string_view text,
+                   std::optional<unsigned> mode = {}) {
   std::span<const std::byte> bytes = std::as_bytes(std::span(text));
-  return io::replaceFile(path, {&bytes, 1});
+  return io::replaceFile(path, {&bytes, 1}, mode);
 }
 
 Status runKeys(const KeysOptions &options) {
@@ -74,10 +75,8 @@ Status runKeys(const KeysOptions &options) {
   Reason reason = {};
   if ((*signer)->newKeys(secretText, openText, &reason) != 0)
     return Status::failed(reason.text);
-  // Nobody else reads the secret one.
-  mode_t mask = ::umask(0077);
-  Status status = replaceFile(secret, secretText);
-  ::umask(mask);
+  // Nobody else reads the secret one, whatever file it replaces.
+  Status status = replaceFile(secret, secretText, 0600);
   explicit_bzero(secretText, sizeof secretText);
   if (!status)
     return status;
