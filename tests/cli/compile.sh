@@ -115,6 +115,13 @@ for i in $(seq 20); do seq -s, 64; done >rows.csv
 for i in $(seq 20); do echo 1; done >classes.csv
 expect 2 'expected at least 32 rows, one batch, or 16, of which there are sizes, but got 20' \
   "$tandem-run" train sizes.tdm --steps=1 --data x=@rows.csv:header=no --data labels=@classes.csv:header=no
+expect 2 "--variant=batch=1,batch=2: expected one size of 'batch' but got two" \
+  "$tandem" compile "$2/onnx/digits.onnx" -o x.tdm --variant=batch=1,batch=2
+expect 2 "--dim=batch=7 has no effect: every --variant has a size of 'batch'" \
+  "$tandem" compile "$2/onnx/digits.onnx" -o x.tdm --dim=batch=7 \
+  --variant=batch=2 --variant=batch=3
+expect 2 '--fast-math and --stop-after=capture exclude each other|--stop-after=capture and --fast-math exclude each other' \
+  "$tandem" compile "$model" --fast-math --stop-after=capture
 expect 2 '--variant=batch=1 is given twice' "$tandem" compile "$2/onnx/digits.onnx" \
   -o x.tdm --variant=batch=1 --variant=batch=1
 

@@ -67,6 +67,8 @@ TEST(OptionPairs, ContradictionsAreRefused) {
             "expected --dim=NAME=N with N of at least 1, but got 'batch=0'");
   EXPECT_EQ(refused({"--inference", "--loss=cross_entropy:a,b"}),
             "--inference and --loss exclude each other");
+  EXPECT_EQ(refused({"--inference", "--train=w"}),
+            "--inference and --train exclude each other: nothing is trained");
   EXPECT_EQ(refused({"--inference", "--freeze=w"}),
             "--inference and --freeze exclude each other: nothing is trained");
   EXPECT_EQ(refused({"--target=cuda", "--fast-math"}),

@@ -113,6 +113,35 @@ TEST(OnnxFile, ATensorHasAsManyBytesAsItsShapeSays) {
   EXPECT_IN("too large", messageOf(model));
 }
 
+// They were cut to their width: 300 became 44, and a bool of 256 false.
+TEST(OnnxFile, ElementsAreInTheRangeOfTheirType) {
+  pb::ModelProto model = small();
+  pb::TensorProto &w = initializer(model);
+  w.clear_float_data();
+  for (auto [type, beyond] : {std::pair(pb::TensorProto::INT8, 300),
+                              {pb::TensorProto::UINT8, -1},
+                              {pb::TensorProto::INT16, 40000},
+                              {pb::TensorProto::UINT16, 70000}}) {
+    w.set_data_type(type);
+    w.clear_int32_data();
+    w.add_int32_data(7);
+    w.add_int32_data(beyond);
+    EXPECT_IN("but got " + std::to_string(beyond), messageOf(model));
+    w.set_int32_data(1, 100);
+    EXPECT_EQ(messageOf(model), "");
+  }
+  w.set_data_type(pb::TensorProto::BOOL);
+  w.set_int32_data(1, 256);
+  auto parsed = parseModel(model.SerializeAsString(), "");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->graph.initializers[0]->bytes, "\1\1");
+  w.clear_int32_data();
+  w.set_data_type(pb::TensorProto::UINT32);
+  w.add_uint64_data(1);
+  w.add_uint64_data(uint64_t(1) << 32);
+  EXPECT_IN("but got 4294967296", messageOf(model));
+}
+
 // Elements of 4 and 2 bits share bytes.
 TEST(OnnxFile, NarrowTensorsHaveAsManyBytesAsTheirBitsNeed) {
   pb::ModelProto model = small();

@@ -6,7 +6,8 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/io/Tensors.h"
 
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 
 namespace tandem::onnx {
@@ -69,44 +70,45 @@ template <typename T> static void append(std::string &bytes, T element) {
   bytes.append(reinterpret_cast<const char *>(&element), sizeof element);
 }
 
-/// Appends a number as an element of `kind`; false if it cannot.
-static bool append(std::string &bytes, const std::string &word,
+/// Appends a number as an element of `kind`; false if it cannot, as where the
+/// number is beyond what the kind holds.
+static bool append(std::string &bytes, std::string_view word,
                    ElementKind kind) {
-  char *end = nullptr;
-  errno = 0;
-  if (kind == ElementKind::F32 || kind == ElementKind::F64) {
-    double number = std::strtod(word.c_str(), &end);
-    kind == ElementKind::F32 ? append(bytes, static_cast<float>(number))
-                             : append(bytes, number);
-    return *end == 0 && end != word.c_str();
-  }
-  long long number = word == "true"    ? 1
-                     : word == "false" ? 0
-                                       : std::strtoll(word.c_str(), &end, 10);
-  bool isNumber = !end || (*end == 0 && end != word.c_str() && errno == 0);
-  auto fits = [&]<typename T>(T) {
-    append(bytes, static_cast<T>(number));
-    return isNumber && static_cast<long long>(static_cast<T>(number)) == number;
+  if (word.starts_with('+') && !word.starts_with("+-"))
+    word.remove_prefix(1);
+  bool isFloat = kind == ElementKind::F32 || kind == ElementKind::F64;
+  if (!isFloat && (word == "true" || word == "false"))
+    word = word == "true" ? "1" : "0";
+  auto take = [&]<typename T>(T number) {
+    const char *last = word.data() + word.size();
+    auto [end, error] = std::from_chars(word.data(), last, number);
+    append(bytes, number);
+    return error == std::errc() && end == last &&
+           std::isfinite(static_cast<double>(number));
   };
   switch (kind) {
+  case ElementKind::F32:
+    return take(float());
+  case ElementKind::F64:
+    return take(double());
   case ElementKind::Bool:
-    append(bytes, static_cast<char>(number != 0));
-    return isNumber && (number == 0 || number == 1);
+    return take(uint8_t()) && static_cast<uint8_t>(bytes.back()) <= 1;
   case ElementKind::I8:
-    return fits(int8_t());
+    return take(int8_t());
   case ElementKind::U8:
-    return fits(uint8_t());
+    return take(uint8_t());
   case ElementKind::I16:
-    return fits(int16_t());
+    return take(int16_t());
   case ElementKind::U16:
-    return fits(uint16_t());
+    return take(uint16_t());
   case ElementKind::I32:
-    return fits(int32_t());
+    return take(int32_t());
   case ElementKind::U32:
-    return fits(uint32_t());
+    return take(uint32_t());
   case ElementKind::I64:
+    return take(int64_t());
   case ElementKind::U64:
-    return fits(int64_t());
+    return take(uint64_t());
   default:
     return false;
   }

@@ -22,6 +22,7 @@
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -202,12 +203,17 @@ static Status printPipelines(const std::string &model,
 static Status checkVariant(std::string_view text) {
   StringRef variant(text);
   bool isRight = !variant.empty();
+  llvm::StringSet<> names;
   // What is no list of sizes is a file.
   if (variant.contains('='))
     for (StringRef dim : llvm::split(variant, ',')) {
       auto [name, size] = dim.rsplit('=');
       int64_t number = 0;
       isRight &= !name.empty() && !size.getAsInteger(10, number) && number > 0;
+      if (!names.insert(name).second)
+        return Status::usage("--variant=" + variant.str() +
+                             ": expected one size of '" + name.str() +
+                             "' but got two");
     }
   return isRight ? Status::success()
                  : Status::usage("expected --variant=NAME=N,... with N of at "
@@ -238,10 +244,26 @@ static Status checkNames(const std::vector<std::string> &variants,
   return Status::success();
 }
 
+/// A size that each variant has of its own is in the place of that of --dim.
+static Status checkDims(const CompileOptions &options) {
+  for (const auto &[dim, size] : options.import.dims) {
+    auto hasOwn = [&name = dim](StringRef variant) {
+      return llvm::any_of(llvm::split(variant, ','), [&](StringRef one) {
+        return variant.contains('=') && one.rsplit('=').first == name;
+      });
+    };
+    if (llvm::all_of(options.variants, hasOwn))
+      return Status::usage("--dim=" + dim + "=" + std::to_string(size) +
+                           " has no effect: every --variant has a size of '" +
+                           dim + "'");
+  }
+  return Status::success();
+}
+
 /// Variants are sizes of symbolic dimensions, or files beside a model whose
 /// sizes are fixed.
-static Status checkVariants(const std::vector<std::string> &variants,
-                            StringRef model) {
+static Status checkVariants(const CompileOptions &options, StringRef model) {
+  const std::vector<std::string> &variants = options.variants;
   auto isSizes = [](const std::string &variant) {
     return variant.find('=') != std::string::npos;
   };
@@ -258,7 +280,8 @@ static Status checkVariants(const std::vector<std::string> &variants,
         "' cannot have: --variant=FILE names the same model in another size");
   if (sizes == 1)
     return Status::usage("expected several --variant, or --dim for one size");
-  return checkNames(variants, model);
+  Status status = checkNames(variants, model);
+  return status ? checkDims(options) : status;
 }
 
 namespace {
@@ -427,7 +450,7 @@ static Status runCompile(const CompileCommandOptions &command) {
   if (command.printPipeline)
     return printPipelines(model, options);
   bool isModule = !options.stopAfter.empty();
-  if (Status s = checkVariants(options.variants, model); !s)
+  if (Status s = checkVariants(options, model); !s)
     return s;
   if (Status s = checkName(output, isModule); !s)
     return s;

@@ -193,6 +193,7 @@ static void declareInference(CompileFlags &flags, OptionTable &table) {
       .excludes("loss")
       .excludes("optimizer")
       .excludes("freeze", "nothing is trained")
+      .excludes("train", "nothing is trained")
       .excludes("partition")
       .excludes("memory-budget")
       .excludes("recompute")
@@ -289,21 +290,28 @@ static void declareCuda(CompileFlags &flags, OptionTable &table) {
              .byDefault("auto")
              .onlyWith("target", "cuda"),
          "emit");
-  table
-      .text("matmul-precision", "f32|tf32", options.matmulPrecision,
-            "tf32 lets the tensor cores multiply f32, of which they see 10 "
-            "bits after the point")
-      .oneOf({"f32", "tf32"})
-      .byDefault("f32")
-      .onlyWith("target", "cuda");
-  table
-      .text("libraries", "auto|yes|no", options.libraries,
-            "which products and convolutions may be calls of cuBLASLt and "
-            "cuDNN where a program runs: auto, those where that is expected "
-            "to be faster; yes, all that can be")
-      .oneOf({"auto", "yes", "no"})
-      .byDefault("auto")
-      .onlyWith("target", "cuda");
+  actsIn(
+      table,
+      table
+          .text("matmul-precision", "f32|tf32", options.matmulPrecision,
+                "tf32 lets the tensor cores multiply f32, of which they see 10 "
+                "bits after the point")
+          .oneOf({"f32", "tf32"})
+          .byDefault("f32")
+          .onlyWith("target", "cuda"),
+      "functionalize");
+  actsIn(
+      table,
+      table
+          .text(
+              "libraries", "auto|yes|no", options.libraries,
+              "which products and convolutions may be calls of cuBLASLt and "
+              "cuDNN where a program runs: auto, those where that is expected "
+              "to be faster; yes, all that can be")
+          .oneOf({"auto", "yes", "no"})
+          .byDefault("auto")
+          .onlyWith("target", "cuda"),
+      "functionalize");
   actsIn(table,
          table
              .flag("emulation", options.emulation,
@@ -325,21 +333,30 @@ static void declareCpu(CompileFlags &flags, OptionTable &table) {
           .byDefault("2")
           .onlyWith("target", "cpu"),
       "emit");
-  table
-      .text("winograd", "auto|no", options.winograd,
-            "no forbids Winograd's method for convolutions of 3x3, whose "
-            "results are a little less exact; auto: where that is expected to "
-            "be faster")
-      .oneOf({"auto", "no"})
-      .byDefault("auto")
-      .onlyWith("target", "cpu");
-  table
-      .flag("fast-math", options.fastMath,
-            "exp, tanh and sigmoid of f32 in fewer steps (off by up to 2e-6 "
-            "of the result, without denormal ones), products and sums rounded "
-            "as one, and values of f16 and bf16 inside of a kernel with the "
-            "digits of f32")
-      .onlyWith("target", "cpu");
+  actsIn(
+      table,
+      table
+          .text("winograd", "auto|no", options.winograd,
+                "no forbids Winograd's method for convolutions of 3x3, whose "
+                "results are a little less exact; auto: where that is expected "
+                "to "
+                "be faster")
+          .oneOf({"auto", "no"})
+          .byDefault("auto")
+          .onlyWith("target", "cpu"),
+      "functionalize");
+  actsIn(
+      table,
+      table
+          .flag(
+              "fast-math", options.fastMath,
+              "exp, tanh and sigmoid of f32 in fewer steps (off by up to 2e-6 "
+              "of the result, without denormal ones), products and sums "
+              "rounded "
+              "as one, and values of f16 and bf16 inside of a kernel with the "
+              "digits of f32")
+          .onlyWith("target", "cpu"),
+      "functionalize");
   actsIn(table,
          table
              .number("tune", "SECONDS", flags.tune,

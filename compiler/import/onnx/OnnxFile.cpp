@@ -1,5 +1,6 @@
 //===- OnnxFile.cpp - ONNX files as plain data ----------------------------===//
 #include "compiler/import/onnx/OnnxFile.h"
+#include "compiler/import/onnx/PackElements.h"
 #include "runtime/artifact/DeviceFiles.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -75,17 +76,6 @@ private:
 /// "ai.onnx" is the default domain's long name.
 std::string domainOf(const std::string &domain) {
   return domain == "ai.onnx" ? "" : domain;
-}
-
-template <typename To, typename List>
-void pack(const List &list, std::string &bytes) {
-  bytes.resize(list.size() * sizeof(To));
-  char *out = bytes.data();
-  for (auto element : list) {
-    To converted = static_cast<To>(element);
-    std::memcpy(out, &converted, sizeof converted);
-    out += sizeof converted;
-  }
 }
 
 } // namespace
@@ -221,33 +211,35 @@ TensorPtr Reader::tensor(const pb::TensorProto &proto,
   if (proto.has_raw_data()) {
     to->bytes = proto.raw_data();
   } else {
+    std::optional<std::string> beyond;
     switch (to->kind) {
     case ElementKind::F32:
     case ElementKind::Complex64:
-      pack<float>(proto.float_data(), to->bytes);
+      beyond = pack<float>(proto.float_data(), to->bytes);
       break;
     case ElementKind::F64:
     case ElementKind::Complex128:
-      pack<double>(proto.double_data(), to->bytes);
+      beyond = pack<double>(proto.double_data(), to->bytes);
       break;
     case ElementKind::I64:
-      pack<int64_t>(proto.int64_data(), to->bytes);
+      beyond = pack<int64_t>(proto.int64_data(), to->bytes);
       break;
     case ElementKind::U64:
-      pack<uint64_t>(proto.uint64_data(), to->bytes);
+      beyond = pack<uint64_t>(proto.uint64_data(), to->bytes);
       break;
     case ElementKind::U32:
-      pack<uint32_t>(proto.uint64_data(), to->bytes);
+      beyond = pack<uint32_t>(proto.uint64_data(), to->bytes);
       break;
     case ElementKind::I32:
-      pack<int32_t>(proto.int32_data(), to->bytes);
+      beyond = pack<int32_t>(proto.int32_data(), to->bytes);
       break;
     default:
-      if (unit == 2)
-        pack<uint16_t>(proto.int32_data(), to->bytes);
-      else
-        pack<uint8_t>(proto.int32_data(), to->bytes);
+      beyond = packNarrow(to->kind, unit, proto.int32_data(), to->bytes);
     }
+    if (beyond)
+      return wrong(where, "expected elements of " + spelling(to->kind) +
+                              ", but got " + *beyond),
+             nullptr;
   }
   if (to->bytes.size() != static_cast<size_t>(size))
     return wrong(where, "expected " + std::to_string(count) + " elements (" +
