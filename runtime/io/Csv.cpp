@@ -217,9 +217,10 @@ public:
   /// end.
   bool next(std::vector<std::string> &cells) {
     while (!left.empty()) {
-      ++line;
       size_t end = endOfLine();
       std::string_view text = left.substr(0, end);
+      line = following;
+      following += 1 + std::ranges::count(text, '\n'); // those in quotes
       left.remove_prefix(std::min(left.size(), end + 1));
       if (text.ends_with('\r'))
         text.remove_suffix(1);
@@ -230,6 +231,7 @@ public:
     }
     return false;
   }
+  /// Where it begins.
   int64_t number() const { return line; }
   /// Whether quotes hold a part of cell `c` of the line, or are not closed.
   bool hasStrayQuote(size_t c) const {
@@ -301,7 +303,7 @@ private:
   }
 
   std::string_view left;
-  int64_t line = 0;
+  int64_t line = 0, following = 1;
   std::vector<size_t> strays;
   std::optional<size_t> doubtfulCell;
   bool isLeftOpen = false;
@@ -400,16 +402,6 @@ Result<Array> readCsv(const std::string &path, const std::string &columns,
 
 namespace {
 
-/// A name as a cell: in quotes where it has what parts cells.
-std::string cellOf(const std::string &name) {
-  if (name.find_first_of(",\"\r\n") == std::string::npos)
-    return name;
-  std::string text = "\"";
-  for (char c : name)
-    text += c == '"' ? "\"\"" : std::string(1, c);
-  return text + "\"";
-}
-
 /// The shortest text; of a floating-point number none that reads as an integer
 /// of other digits.
 std::string cellText(const ArrayView &array, int64_t index) {
@@ -434,14 +426,23 @@ int64_t perRow(const ArrayView &array) {
 
 } // namespace
 
+std::string csvCell(const std::string &name) {
+  if (name.find_first_of(",\"\r\n") == std::string::npos)
+    return name;
+  std::string text = "\"";
+  for (char c : name)
+    text += c == '"' ? "\"\"" : std::string(1, c);
+  return text + "\"";
+}
+
 std::string csvText(std::span<const CsvColumns> columns) {
   std::string text;
   for (const CsvColumns &column : columns)
     for (int64_t i = 0, n = perRow(column.array); i < n; ++i)
       text += (text.empty() ? "" : ",") +
-              cellOf(column.array.shape.size() == 1
-                         ? column.name
-                         : column.name + "." + std::to_string(i));
+              csvCell(column.array.shape.size() == 1
+                          ? column.name
+                          : column.name + "." + std::to_string(i));
   text += '\n';
   int64_t rows = columns.empty() ? 0 : columns[0].array.shape[0];
   for (int64_t row = 0; row < rows; ++row) {

@@ -34,6 +34,9 @@ Result<Array> readCsv(const std::string &path, const std::string &columns,
                       const std::string &otherwise,
                       std::optional<artifact::DType> wanted = std::nullopt);
 
+/// Returns a text as a cell: in quotes where it has what parts cells.
+std::string csvCell(const std::string &text);
+
 /// An array, of which each row of the first dimension is a row of a table.
 struct CsvColumns {
   std::string name;

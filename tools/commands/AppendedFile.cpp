@@ -27,6 +27,7 @@ AppendedFile::~AppendedFile() { std::ignore = close(); }
 
 Status AppendedFile::open(const std::string &path, bool isNew) {
   path_ = path;
+  error_ = 0; // that of another name is not this one's
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (isNew ? O_EXCL : 0);
   fd_ = ::open(path.c_str(), flags, 0666);
   struct stat facts;

@@ -182,13 +182,20 @@ std::string Picture::draw() {
   return std::move(svg).finish();
 }
 
-/// Returns the cells of a line; those of a log have neither quotes nor commas.
-std::vector<std::string_view> cellsOf(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (size_t comma = 0; comma != line.npos;) {
-    comma = line.find(',');
-    cells.push_back(line.substr(0, comma));
-    line.remove_prefix(std::min(comma + 1, line.size()));
+/// Returns the cells of a line; a name may be in quotes, in which a quote is
+/// doubled.
+std::vector<std::string> cellsOf(std::string_view line) {
+  std::vector<std::string> cells(1);
+  bool isQuoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    bool isDoubled = isQuoted && line.substr(i).starts_with("\"\"");
+    if (line[i] == '"' && !isDoubled)
+      isQuoted = !isQuoted;
+    else if (line[i] == ',' && !isQuoted)
+      cells.emplace_back();
+    else
+      cells.back() += line[i];
+    i += isDoubled;
   }
   return cells;
 }
@@ -198,7 +205,7 @@ std::vector<std::string_view> cellsOf(std::string_view line) {
 std::string curvesOf(std::string_view log, bool isTable,
                      const std::string &loss) {
   Picture picture(loss);
-  std::vector<std::string_view> columns;
+  std::vector<std::string> columns;
   while (!log.empty()) {
     size_t end = std::min(log.find('\n'), log.size());
     std::string_view line = log.substr(0, end);
@@ -212,8 +219,8 @@ std::string curvesOf(std::string_view log, bool isTable,
       auto cells = cellsOf(line);
       for (size_t i = 0; i < std::min(cells.size(), columns.size()); ++i)
         if (!cells[i].empty())
-          scalars.emplace_back(
-              columns[i], std::strtod(std::string(cells[i]).c_str(), nullptr));
+          scalars.emplace_back(columns[i],
+                               std::strtod(cells[i].c_str(), nullptr));
       picture.take(scalars);
     }
   }

@@ -8,6 +8,7 @@
 #include "tools/commands/RowSource.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -145,6 +146,20 @@ Status Dataset::cut(Column &column, const Slot &slot,
   return Status::success();
 }
 
+/// True if the array is of bytes, as those of images, and the model's value
+/// takes each of the 256: rows need not be looked at.
+static bool takesAllBytes(const artifact::Value &value,
+                          const NamedArray &array) {
+  if (array.array.dtype != DType::U8 || value.high)
+    return false;
+  std::array<std::byte, 256> all;
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = std::byte(i);
+  int64_t count = all.size();
+  io::ArrayView view(DType::U8, std::span(&count, 1), all);
+  return io::checkCast(view, value.dtype, array.cast).ok();
+}
+
 /// Matches one input with its array. Problems are collected; what is returned
 /// is a want of memory.
 Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
@@ -204,11 +219,7 @@ Status Dataset::addColumn(const artifact::Manifest &manifest, const Slot &slot,
     return status;
   Tensor &wide = column.tensors[0].whole();
   isStreamed_ |= found->rows || found->memory;
-  // Bytes that become numbers, as those of images, always can.
-  bool isPlain = found->array.dtype == DType::U8 &&
-                 (slot.dtype == DType::U8 || artifact::isFloat(slot.dtype)) &&
-                 !(value && value->high);
-  if (found->rows && !isPlain)
+  if (found->rows && value && !takesAllBytes(*value, *found))
     column.value = value;
   if (batched) {
     if (rowsOf_.empty()) {

@@ -91,9 +91,11 @@ Status Dataset::fillRow(Column &column, int which, int64_t i, int64_t row,
     if (Status status = from.rows->read(row, made); !status)
       return status;
     if (column.value) {
-      io::ArrayView view(type, std::span(&column.rowElements, 1), made);
+      // A piece of the whole, whose elements messages name.
+      io::ArrayView view(type, from.array.shape, made);
       std::vector<std::string> notes;
-      if (Status status = checkNumbers(view, *column.value, from.cast, notes);
+      if (Status status = checkNumbers(view, *column.value, from.cast, notes,
+                                       row * column.rowElements);
           !status)
         return std::move(status).in(from.rows->nameOf(row));
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 namespace tandem::commands {
@@ -60,6 +61,23 @@ std::vector<int64_t> stepsBeside(const std::string &path) {
   return steps;
 }
 
+/// `to` appears whole or not at all.
+Status copy(const std::string &from, const std::string &to) {
+  std::ifstream in(from, std::ios::binary);
+  auto out = artifact::AtomicFile::create(to);
+  if (!out)
+    return std::move(out).status();
+  std::vector<char> piece(size_t(1) << 20);
+  while (in) {
+    in.read(piece.data(), std::streamsize(piece.size()));
+    if (Status status = out->write(piece.data(), size_t(in.gcount())); !status)
+      return status;
+  }
+  if (!in.eof())
+    return Status::failed("cannot read " + io::inQuotes(from));
+  return out->commit();
+}
+
 } // namespace
 
 std::optional<int64_t> keptStep(const std::string &path,
@@ -106,10 +124,9 @@ Status keepCheckpoint(const std::string &path, const std::string &graph,
   // The next save puts another file in the place of `path`, so that this one
   // costs nothing; where a file system has no links, it is copied. A link to
   // what is a symbolic link would be one to the checkpoint that comes next.
-  if (::link(artifact::followLinks(path).c_str(), name.c_str()) != 0 &&
-      !fs::copy_file(path, name, error))
-    return Status::failed("--keep: cannot write " + io::inQuotes(name) + ": " +
-                          error.message());
+  if (::link(artifact::followLinks(path).c_str(), name.c_str()) != 0)
+    if (Status status = copy(path, name); !status)
+      return std::move(status).in("--keep");
   std::vector<int64_t> steps = stepsBeside(path);
   std::erase_if(steps, [&](int64_t number) {
     return !isOurs(nameOf(number), graph, number);

@@ -1,14 +1,18 @@
 //===- Log.cpp - training as lines of JSON --------------------------------===//
 #include "tools/commands/Log.h"
 
+#include "runtime/artifact/AtomicFile.h"
+#include "runtime/io/Csv.h"
 #include "tools/commands/Print.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 #include <utility>
 
 namespace tandem::commands {
@@ -33,6 +37,13 @@ nlohmann::json parsed(std::string_view text) {
 std::string beginning(int64_t epoch, int64_t steps) {
   return "{\"epoch\": " + std::to_string(epoch) +
          ", \"step\": " + std::to_string(steps);
+}
+
+std::string headerOf(const std::vector<std::string> &columns) {
+  std::string text;
+  for (const std::string &name : columns)
+    text += (text.empty() ? "" : ",") + io::csvCell(name);
+  return text;
 }
 
 std::string ending(double seconds) {
@@ -116,10 +127,10 @@ Status Log::checkColumns() const {
   if (columns_.empty() || !std::filesystem::is_regular_file(path_, error))
     return Status::success();
   std::ifstream file(path_);
-  if (!std::getline(file, first) || first == withCommas(columns_))
+  if (!std::getline(file, first) || first == headerOf(columns_))
     return Status::success();
   return Status::usage("the log " + io::inQuotes(path_) +
-                       " has other columns: expected " + withCommas(columns_));
+                       " has other columns: expected " + headerOf(columns_));
 }
 
 std::string Log::cellsOf(const std::string &text) const {
@@ -191,6 +202,16 @@ bool Log::keep() {
     file_.fail(error.value() ? error.value() : EIO);
     return false;
   }
+  // What is emptied next outlives a loss of power under its other name.
+  int fd = ::open(kept.c_str(), O_RDONLY | O_CLOEXEC);
+  bool isSynced = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL);
+  if (!isSynced)
+    file_.fail(errno);
+  if (fd >= 0)
+    ::close(fd);
+  if (!isSynced)
+    return false;
+  artifact::syncFolderOf(kept);
   note("the log of another training in " + io::inQuotes(path_) +
        " is kept as " + io::inQuotes(kept));
   return true;
@@ -228,7 +249,7 @@ void Log::append(const std::string &text) {
   if (then != Then::Append)
     file_.empty();
   if (!std::exchange(isBegun_, true) && !columns_.empty() && file_.isEmpty())
-    file_.append(withCommas(columns_) + "\n");
+    file_.append(headerOf(columns_) + "\n");
   file_.append(text + "\n");
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/io/Tensors.h"
 #include "tests/runtime/cli/Classifier.h"
 #include "tools/commands/Evaluation.h"
+#include "tools/commands/RowSource.h"
 
 #include <cmath>
 #include <numeric>
@@ -269,6 +270,43 @@ TEST(Dataset, convertsLargeArraysBatchByBatch) {
     for (int f = 0; f < 3; ++f)
       EXPECT_EQ(data->arguments()[0].tensor->at(f),
                 float(17 * (12 + f) / 255.0));
+  }
+}
+
+/// Bytes that are read row by row.
+struct Streamed : RowSource {
+  explicit Streamed(Array array) : array(std::move(array)) {}
+  Status read(int64_t row, std::span<std::byte> to) const override {
+    std::copy_n(array.bytes.begin() + row * int64_t(to.size()), to.size(),
+                to.begin());
+    return Status::success();
+  }
+  std::string nameOf(int64_t row) const override {
+    return "'" + std::to_string(row) + "'";
+  }
+  uint32_t digest() const override { return 0; }
+  Array array;
+};
+
+// Streamed bytes were not looked at, whatever the cast makes of them; and what
+// was named as the row was an element.
+TEST(Dataset, looksAtStreamedRows) {
+  Program p = program();
+  std::vector<NamedArray> given = arrays(5);
+  Array pixels = arrayOf<uint8_t>(DType::U8, {5, 3},
+                                  std::vector<uint8_t>(15, uint8_t(200)));
+  given[0].rows = std::make_shared<Streamed>(pixels);
+  given[0].array = {DType::U8, {5, 3}, {}};
+  const int64_t rows[] = {4, 1};
+  for (const char *cast : {"/255", "*1e38"}) {
+    given[0].cast = *io::Cast::parse(cast);
+    auto data = match(p, given);
+    ASSERT_TRUE(data.ok()) << data.status().message();
+    Status status = data->gather(rows);
+    EXPECT_EQ(status.ok(), cast == std::string("/255"));
+    EXPECT_TRUE(status.ok() ||
+                status.message().find("[1, 0]") != std::string::npos)
+        << status.message();
   }
 }
 

@@ -4,12 +4,15 @@
 // same events.
 //
 //===----------------------------------------------------------------------===//
+#include "tools/commands/AppendedFile.h"
 #include "tools/commands/Curves.h"
 #include "tools/commands/Log.h"
 
 #include "tests/runtime/io/Bytes.h"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 using namespace tandem;
 using namespace tandem::commands;
@@ -97,6 +100,30 @@ TEST(Curves, tablesAndLinesAreOnePicture) {
         << name;
   EXPECT_EQ(countOf(svg, "<path"), 2u); // the others are one point each
   EXPECT_EQ(countOf(svg, "eval.rows"), 0u);
+}
+
+// Its name was cut at the comma, and the curves were those of other columns.
+TEST(Curves, namesMayHaveCommasInQuotes) {
+  std::string svg = curvesOf(
+      "epoch,step,loss,\"eval.lo,ss\",\"eval.a\"\"b\"\n1,1,2,7,8\n1,2,2,7,9\n",
+      true, "loss");
+  EXPECT_EQ(countOf(svg, ">eval.lo,ss<"), 1u);
+  EXPECT_EQ(countOf(svg, "eval.a"), 1u);
+}
+
+// The first file's error stayed, and nothing was written into the second.
+TEST(AppendedFile, opensAnotherWhereANameIsTaken) {
+  std::string folder = testing::TempDir() + "tandem-appended";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/a") << "taken";
+  AppendedFile file;
+  EXPECT_FALSE(file.open(folder + "/a", /*isNew=*/true));
+  ASSERT_TRUE(file.open(folder + "/b", /*isNew=*/true));
+  file.append("text");
+  EXPECT_TRUE(file.close());
+  EXPECT_EQ(std::filesystem::file_size(folder + "/b"), 4u);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Curves, stepsThatAreDoneAgainCountOnce) {

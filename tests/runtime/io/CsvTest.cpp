@@ -68,6 +68,14 @@ TEST(Csv, saysLineAndColumn) {
 }
 
 // A quote inside of a cell that is not asked for joined lines: rows were lost.
+// Those in quotes were not counted.
+TEST(Csv, linesInQuotesCount) {
+  auto array = parseCsv("a,\"b\nc\"\n1,2\n3,x\n", "", "");
+  ASSERT_FALSE(array);
+  EXPECT_TRUE(array.status().message().starts_with("line 4, column 2"))
+      << array.status().message();
+}
+
 TEST(Csv, quotesInsideOfACellAreText) {
   auto rows = [](std::string_view text) {
     auto array = parseCsv(text, "a..b", "x");
