@@ -94,9 +94,17 @@ SmallVector<Expr> functions::stretchedOperands(Call &call) {
 double functions::numberOf(Call &call, StringRef name, double otherwise,
                            const Expr &x) {
   double number = call.number(name, otherwise);
-  if (isFloat(x) ||
-      (number == std::trunc(number) && std::abs(number) <= 0x1p53))
+  if (isFloat(x))
     return number;
+  if (number == std::trunc(number) && std::abs(number) <= 0x1p53) {
+    if (holds(x.type().getElementType(), static_cast<int64_t>(number)))
+      return number;
+    (void)call.fail(
+        "expected '" + name +
+        "' to be an integer that the operand's type holds, but got " +
+        Twine(static_cast<int64_t>(number)));
+    return otherwise;
+  }
   (void)call.fail("expected '" + name +
                   "' to be an integer, as the operand's elements are");
   return otherwise;

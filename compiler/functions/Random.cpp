@@ -41,6 +41,23 @@ static CallResults bernoulli(Call &call) {
                                 .cast(call[0].type().getElementType())};
 }
 
+/// The largest number of a type that is less than `high`.
+static double lastBelow(double high, FloatType type) {
+  APFloat last(high);
+  bool losesInfo;
+  last.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+               &losesInfo);
+  auto wide = [&] {
+    APFloat number = last;
+    number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                   &losesInfo);
+    return number.convertToDouble();
+  };
+  if (wide() >= high)
+    last.next(/*nextDown=*/true);
+  return wide();
+}
+
 static CallResults uniformLike(Call &call) {
   if (failed(call.expectFloat(0)))
     return failure();
@@ -48,8 +65,15 @@ static CallResults uniformLike(Call &call) {
   Expr u = uniformLike(call, 1);
   if (!u || call.failed())
     return failure();
-  return SmallVector<Value>{
-      (u * (high - low) + low).cast(call[0].type().getElementType())};
+  auto element = cast<FloatType>(call[0].type().getElementType());
+  Expr x = (u * (high - low) + low).cast(element);
+  // What is rounded may become `high`.
+  double last = lastBelow(high, element);
+  if (last >= low)
+    x = call.op("minimum", {x.value, x.like(last).value});
+  if (!x)
+    return failure();
+  return SmallVector<Value>{x};
 }
 
 static CallResults normalLike(Call &call) {

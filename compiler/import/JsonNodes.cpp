@@ -262,7 +262,14 @@ Attribute GraphImporter::attribute(const JsonPlace &place, StringRef op,
         cast<RankedTensorType>(operands[0].getType()).getElementType();
     if (isa<FloatType>(element))
       return floatAttribute(element, place);
-    return builder.getIntegerAttr(element, place.integer().value_or(0));
+    int64_t number = place.integer().value_or(0);
+    if (!holds(element, number)) {
+      place.wrong(
+          "expected an integer that the operand's type holds, but got " +
+          json.dump());
+      return {};
+    }
+    return builder.getIntegerAttr(element, number);
   }
   // The one flag that is on unless it is said to be off; and functions, where
   // that is the signature's business.

@@ -98,8 +98,7 @@ LogicalResult TakeOp::pullback(Pullback &p) {
 /// Which of `indices` are of one of `rows` rows.
 static Expr insideOf(const Expr &indices, int64_t rows) {
   Expr inside = compare(ComparePredicate::ge, indices, indices.like(0.0));
-  unsigned bits = indices.type().getElementTypeBitWidth();
-  if (bits > 32 || rows < (int64_t(1) << (bits - 1)))
+  if (holds(indices.type().getElementType(), rows))
     inside =
         logicalAnd(inside, compare(ComparePredicate::lt, indices,
                                    indices.like(static_cast<double>(rows))));

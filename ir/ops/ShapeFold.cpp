@@ -132,7 +132,9 @@ OpFoldResult PermuteOp::fold(FoldAdaptor) {
 OpFoldResult SliceOp::fold(FoldAdaptor) {
   if (getX().getType() == getType())
     return getX();
-  if (auto inner = getX().getDefiningOp<SliceOp>()) {
+  // Of no elements the start may lie behind the end of the inner one.
+  auto inner = getX().getDefiningOp<SliceOp>();
+  if (inner && !llvm::is_contained(shapeOf(getY()), 0)) {
     // Element i of the outer slice is element start + i * stride of the inner.
     SmallVector<int64_t> starts, limits, strides;
     for (auto [d, count] : llvm::enumerate(shapeOf(getY()))) {

@@ -77,8 +77,8 @@ static Value reduced(Node &node, Reducer reducer, Value x, Sizes dims) {
   bool isBool = element.isInteger(1);
   switch (reducer) {
   case Reducer::Add:
-    // Of truth it is an exclusive or.
-    return isBool ? reduced(node, Reducer::Xor, x, dims)
+    // Of truth it is an or, as `add` of two is.
+    return isBool ? reduced(node, Reducer::Or, x, dims)
                   : node.make("reduce_sum", x, {over});
   case Reducer::Mul:
     return isBool ? reduced(node, Reducer::And, x, dims)

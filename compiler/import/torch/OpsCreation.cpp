@@ -34,8 +34,9 @@ static LogicalResult arange(Node &node) {
   if (!type)
     return node.unsupported("a tensor of a size that is not known");
   Type element = type.getElementType();
-  Type compute =
-      isa<FloatType>(element) ? element : Type(node.builder().getI64Type());
+  // Rounded once, at the end.
+  Type compute = isa<FloatType>(element) ? Type(node.builder().getF64Type())
+                                         : Type(node.builder().getI64Type());
   Expr places = node.make("iota", {}, node.attr("dim", int64_t(0)),
                           RankedTensorType::get(type.getShape(), compute));
   if (!places)
