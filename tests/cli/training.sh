@@ -197,6 +197,10 @@ configured 0 "step 44/44 " run.toml --epochs=1 --force --seed 4 # not 7 steps
 # Also where it excludes what the file says.
 { echo 'params = "plain.st"'; cat run.toml; } >params.toml
 configured 0 'step 9' params.toml --resume=plain.st --steps=2 --save=resumed.st
+# A value may be a word of its own: it was not seen that it excludes the data.
+printf '[data]\nx = "@%s/train_images.npy"\nlabels = "@%s/train_labels.npy"\n' \
+  "$2/digits/data" "$2/digits/data" >data.toml
+configured 0 'accuracy' data.toml --params=plain.st --steps 0 "${evaluates[@]}"
 # What is wrong is said at its line and column, all of it at once.
 printf 'seed = 1\nstepz = 3\n[data]\nx = [1]\n' >wrong.toml
 configured 2 "wrong.toml:2:9: there is no option 'stepz' here \(did you mean \

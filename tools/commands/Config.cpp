@@ -27,12 +27,31 @@ constexpr size_t kMostDots = 1000;        ///< in one line of it
 /// A line in front of it says whose options they are.
 constexpr size_t kMostWritten = kMost - 4096;
 
-bool isGiven(Words words, std::string_view name) {
-  for (std::string_view word : words) {
-    if (word == "--")
-      return false;
-    if (word.starts_with("--") && word.substr(2).starts_with(name) &&
-        (word.size() == name.size() + 2 || word[name.size() + 2] == '='))
+/// True if the words have the option of the condition NAME or NAME=VALUE, as
+/// one word or as two.
+bool isGiven(const OptionTable &table, Words words,
+             std::string_view condition) {
+  size_t equals = std::min(condition.find('='), condition.size());
+  std::string_view name = condition.substr(0, equals);
+  std::string_view wanted =
+      condition.substr(std::min(equals + 1, condition.size()));
+  const Option *option = table.find(name);
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    std::string_view word = words[i];
+    if (!word.starts_with("--") || !word.substr(2).starts_with(name))
+      continue;
+    word.remove_prefix(2 + name.size());
+    if (!word.empty() && word.front() != '=')
+      continue;
+    if (wanted.empty())
+      return true;
+    bool isNext = word.empty() && option && option->takesValue() &&
+                  option->kind != Option::Kind::OptionalText &&
+                  i + 1 < words.size();
+    std::string_view value = isNext         ? words[i + 1]
+                             : word.empty() ? word
+                                            : word.substr(1);
+    if (option ? option->matches(value, wanted) : value == wanted)
       return true;
   }
   return false;
@@ -41,21 +60,21 @@ bool isGiven(Words words, std::string_view name) {
 /// True if the command line says the same, or what excludes it.
 bool isOverridden(const OptionTable &table, Words words,
                   std::string_view name) {
-  if (isGiven(words, name))
+  if (isGiven(table, words, name))
     return true;
   for (const OptionTable::Choice &choice : table.choices())
     if (choice.isExclusive &&
         std::ranges::find(choice.names, name) != choice.names.end())
       for (std::string_view other : choice.names)
-        if (isGiven(words, other))
+        if (isGiven(table, words, other))
           return true;
   for (const Option &option : table.options())
     for (const Option::Rule &rule : option.rules) {
       if (rule.kind != Option::Rule::Kind::Excludes)
         continue;
       std::string_view other = rule.conditions.front();
-      if ((option.name == name && isGiven(words, other)) ||
-          (other == name && isGiven(words, option.name)))
+      if ((option.name == name && isGiven(table, words, other)) ||
+          (other == name && isGiven(table, words, option.name)))
         return true;
     }
   return false;
