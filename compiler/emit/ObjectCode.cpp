@@ -71,6 +71,12 @@ static constexpr EffortRow kEfforts[] = {
     {"<O2>", llvm::CodeGenOptLevel::Aggressive, true, false},
     {"<O3>", llvm::CodeGenOptLevel::Aggressive, true, true}};
 
+/// Without any optimization LLVM crashes on products in tiles (22.1.8, in the
+/// selection of instructions: values of tiles that it lowered and freed).
+static const EffortRow &effortFor(bool usesTiles, int effort) {
+  return kEfforts[usesTiles ? std::max(effort, 1) : effort];
+}
+
 static Result<std::string> compileUnit(ModuleOp unit, const CpuTarget &target,
                                        const EffortRow &effort,
                                        TimingScope *timing) {
@@ -137,7 +143,7 @@ static Result<std::string> objectOf(KernelUnit &unit, const CpuTarget &target,
     made.usesTiles = multipliesTiles(*unit.code);
     auto object =
         compileUnit(*unit.code, made.usesTiles ? target : withoutTiles(target),
-                    kEfforts[options.effort], options.timing);
+                    effortFor(made.usesTiles, options.effort), options.timing);
     if (!object)
       return object;
     made.object = *std::move(object);

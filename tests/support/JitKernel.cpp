@@ -2,6 +2,7 @@
 #include "tests/support/JitKernel.h"
 
 #include "compiler/emit/CodeGen.h"
+#include "compiler/emit/ObjectCode.h"
 #include "compiler/emit/passes/Passes.h"
 #include "ir/reference/Elements.h"
 #include "ir/reference/Evaluator.h"
@@ -66,7 +67,8 @@ struct MachineCode {
 static std::shared_ptr<MachineCode>
 compileCode(ModuleOp code, const std::string &symbol, int vectorBits,
             Optimized optimized, std::string &error) {
-  bool isLeast = optimized == Optimized::Least;
+  // Products in tiles are optimized as --effort=0 does it, too.
+  bool isLeast = optimized == Optimized::Least && !usesTiles(code, nullptr);
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
   auto module = translateModuleToLLVMIR(code, *llvmContext);
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
