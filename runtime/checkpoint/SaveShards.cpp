@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <unistd.h>
 
 namespace tandem::checkpoint {
 namespace {
@@ -107,10 +106,6 @@ Result<TensorIndex> writeOwn(const std::string &path, const std::string &file,
   return index;
 }
 
-std::string folderOf(const std::string &path) {
-  return path.substr(0, path.rfind('/') + 1);
-}
-
 using Plan = std::function<Result<std::vector<Written>>()>;
 
 /// Each rank writes what `plan` says; the first one replaces the index.
@@ -140,7 +135,7 @@ Status save(comm::Communicator *world, const Plan &plan,
   for (const std::string &text : *texts) {
     if (!text.starts_with('{')) {
       // Known to all who know more than they: nobody replaces the index.
-      ::unlink((folderOf(path) + file).c_str());
+      removeFiles(path, *generation);
       return Status::failed(text);
     }
     if (rank)

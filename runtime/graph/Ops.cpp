@@ -317,7 +317,11 @@ Result<Value> reshape(const Value &x, std::span<const int64_t> shape) {
 Result<Value> cast(const Value &x, DType dtype) {
   if (Result<Value> given = expectDefined("cast", x); !given)
     return given;
-  Result<Tensor> made = x.tensor.to(dtype);
+  // Of the same type elements of its own, too: a write to one would change
+  // both.
+  Result<Tensor> made = dtype == x.tensor.dtype()
+                            ? x.tensor.copyTo(x.tensor.device())
+                            : x.tensor.to(dtype);
   if (!made)
     return std::move(made).status();
   if (artifact::isInteger(dtype))

@@ -111,15 +111,23 @@ Result<std::vector<Tensor>> predict(const Prediction &prediction, int64_t rows,
     results.push_back(*std::move(whole));
   }
   std::vector<int64_t> served(size_t(prediction.batch));
+  // Errors name rows of the batch.
+  auto place = [&](Status status, int64_t first, int64_t count) {
+    return rows <= prediction.batch
+               ? std::move(status)
+               : std::move(status).in("rows from " + std::to_string(first) +
+                                      " to " +
+                                      std::to_string(first + count - 1));
+  };
   for (int64_t first = 0; first < rows; first += prediction.batch) {
     int64_t count = std::min(prediction.batch, rows - first);
     for (size_t i = 0; i < served.size(); ++i)
       served[i] = first + int64_t(i) % count;
     if (Status status = serve(served); !status)
-      return status;
+      return place(std::move(status), first, count);
     auto computed = compute();
     if (!computed)
-      return std::move(computed).status();
+      return place(std::move(computed).status(), first, count);
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor &whole = (*computed)[i];
       int64_t rowBytes = whole.bytes() / prediction.batch;
@@ -340,6 +348,12 @@ Status checkPlace(const Model &model, const Tensor &wanted) {
   return Status::success();
 }
 
+/// Two outputs in one place: the later one would be what both have.
+bool sharePlace(const Destination &a, const Destination &b) {
+  return a.tensor == b.tensor || (a.tensor->defined() && b.tensor->defined() &&
+                                  shareMemory(*a.tensor, *b.tensor));
+}
+
 } // namespace
 
 Status predict(Model &model, std::span<const Argument> inputs,
@@ -353,6 +367,10 @@ Status predict(Model &model, std::span<const Argument> inputs,
   }
   if (names.empty())
     return Status::usage("expected at least one output to predict");
+  // All rows by the parameters of one moment, whatever other threads do.
+  Result<Hold> hold = model.hold();
+  if (!hold)
+    return std::move(hold).status();
   auto prediction = Prediction::of(manifestFor(model, inputs), names);
   if (!prediction)
     return std::move(prediction).status();
@@ -372,6 +390,10 @@ Status predict(Model &model, std::span<const Argument> inputs,
                            describe(wanted.dtype(), wanted.shape()));
     if (Status status = checkPlace(model, wanted); !status)
       return std::move(status).in("output '" + names[i] + "'");
+    for (size_t before = 0; before < i; ++before)
+      if (sharePlace(outputs[before], outputs[i]))
+        return Status::usage("output '" + names[i] + "': shares memory with '" +
+                             names[before] + "'");
   }
   auto results = predict(
       model, *prediction, columns.rows, columns.arguments,

@@ -20,7 +20,8 @@ namespace tandem::runtime {
 namespace {
 
 /// The distance in bytes from a tensor's first element to the lowest byte and
-/// past the highest byte of its elements; false on overflow.
+/// past the highest byte of its elements; false on overflow, also of the bytes
+/// between the two.
 struct Reach {
   int64_t low = 0, high = 0;
 };
@@ -44,7 +45,8 @@ bool reachOf(std::span<const int64_t> shape, std::span<const int64_t> strides,
       __builtin_mul_overflow(low, elementBytes, &reach.low) ||
       __builtin_mul_overflow(high, elementBytes, &reach.high))
     return false;
-  return true;
+  int64_t extent;
+  return !__builtin_sub_overflow(reach.high, reach.low, &extent);
 }
 
 /// Checks that the device knows the memory. Of a device that this program
@@ -291,7 +293,7 @@ Status Tensor::resizeStorage(int64_t elements) const {
 Status Tensor::setRequiresGrad(bool requiresGrad) {
   if (!defined())
     return Status::usage("expected a tensor but got none");
-  if (requiresGrad && dtype_ < DType::F16)
+  if (requiresGrad && !artifact::isFloat(dtype_))
     return Status::usage("expected a floating point type for a tensor that "
                          "requires grad but got '" +
                          std::string(spelling(dtype_)) + "'");

@@ -201,7 +201,7 @@ Status Tensor::zero() {
 }
 
 Status Tensor::fillOnDevice(double value) {
-  if (dtype_ >= DType::F16 && isDense()) {
+  if (artifact::isFloat(dtype_) && isDense()) {
     markWritten();
     Stream stream = currentStream(device());
     useOn(stream);

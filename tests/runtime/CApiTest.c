@@ -255,6 +255,15 @@ static void test_storage(void) {
   CHECK_FAILS(tdm_tensor_set_requires_grad(NULL, 1), TDM_USAGE, "tensor");
   CHECK(!tdm_tensor_requires_grad(NULL) && !tdm_tensor_is_leaf(NULL));
   CHECK(tdm_tensor_version(NULL) == 0 && tdm_tensor_part_of(NULL) == NULL);
+  /* Types whose numbers are above that of f64 were taken, too. */
+  const tdm_dtype none[] = {TDM_I64, TDM_U16, TDM_U32, TDM_U64, TDM_F8E5M2};
+  for (size_t i = 0; i < sizeof none / sizeof *none; ++i) {
+    tdm_tensor *count = NULL;
+    CHECK(tdm_tensor_zeros(none[i], 1, y_shape, &count) == TDM_OK);
+    CHECK_FAILS(tdm_tensor_set_requires_grad(count, 1), TDM_USAGE,
+                "expected a floating point type");
+    tdm_tensor_free(count);
+  }
   tdm_tensor_free(x);
   tdm_tensor_free(view);
   tdm_tensor_free(detached);

@@ -9,8 +9,11 @@
 #include "tests/runtime/FakeDevice.h"
 #include "tests/runtime/Maker.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::runtime;
@@ -87,6 +90,75 @@ TEST(Predict, WritesOutputsToElementsOfTheirOwn) {
             "strides [0]");
   EXPECT_EQ(predict(model, in, second).message(),
             "output 'pred': shares memory with 'w'");
+}
+
+// An error named a row of the batch, as if it were one of all.
+TEST(Predict, SaysOfWhichRowsItSpeaks) {
+  Model model = modelFor(regression());
+  auto prediction = Prediction::of(model.manifest(), {"pred"});
+  ASSERT_TRUE(prediction);
+  auto serve = [](std::span<const int64_t> rows) {
+    return std::ranges::count(rows, 9) ? Status::usage("row 1 is 5")
+                                       : Status::success();
+  };
+  std::vector<Tensor> batch(1, *Tensor::zeros(DType::F32, {{8}}));
+  auto compute = [&] { return Result(std::span<const Tensor>(batch)); };
+  EXPECT_EQ(predict(*prediction, 13, serve, compute).status().message(),
+            "rows from 8 to 12: row 1 is 5");
+  EXPECT_TRUE(predict(*prediction, 8, serve, compute));
+}
+
+// The second of two outputs in one place was what both had.
+TEST(Predict, RefusesTwoOutputsInOnePlace) {
+  Maker m;
+  m.value(Role::Input, "x", {6});
+  for (const char *name : {"o", "p"})
+    m.value(Role::Output, name, {6});
+  m.program("evaluate");
+  int64_t x = m.argument(Role::Input, "x", {6});
+  m.launch("mul", {x, x}, m.result(Role::Output, "o", {6}), 6);
+  m.launch("add", {x, x}, m.result(Role::Output, "p", {6}), 6);
+  Model model = m.load();
+  Tensor rows = filled({6}, 3, 0), none, given = filled({6}, 0, 0);
+  auto same = given.view(std::vector<int64_t>{6}, std::vector<int64_t>{1});
+  ASSERT_TRUE(same);
+  Argument in[] = {{"x", &rows}};
+  Destination one[] = {{"o", &none}, {"p", &none}};
+  Destination two[] = {{"o", &given}, {"p", &*same}};
+  for (std::span<Destination> out : {std::span(one), std::span(two)}) {
+    Status status = predict(model, in, out);
+    EXPECT_EQ(status.code(), Code::Usage);
+    EXPECT_EQ(status.message(), "output 'p': shares memory with 'o'");
+  }
+  Destination apart[] = {{"o", &none}, {"p", &given}};
+  ASSERT_TRUE(predict(model, in, apart).ok());
+  EXPECT_EQ(valuesOf(none), std::vector<float>(6, 9));
+  EXPECT_EQ(valuesOf(given), std::vector<float>(6, 6));
+}
+
+// The lock was taken for each batch: rows of two parameters.
+TEST(Predict, IsOneCallBesideOtherThreads) {
+  Model model = modelFor(regression());
+  auto b = model.get("b");
+  ASSERT_TRUE(b);
+  Tensor x = filled({64 * 8, 3}, 0, 0);
+  std::atomic<bool> isDone = false;
+  std::thread writer([&] {
+    std::vector<int64_t> shape(b->shape().begin(), b->shape().end());
+    for (int value = 0; !isDone; value = 1 - value)
+      EXPECT_TRUE(model.set("b", filled(shape, float(value), 0)).ok());
+  });
+  for (int i = 0; i < 100; ++i) {
+    Tensor pred;
+    Argument in[] = {{"x", &x}};
+    Destination out[] = {{"pred", &pred}};
+    Status status = predict(model, in, out);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<float> all = valuesOf(pred);
+    EXPECT_EQ(std::ranges::count(all, all[0]), std::ssize(all));
+  }
+  isDone = true;
+  writer.join();
 }
 
 TEST(Predict, RefusesWhatHasNoRows) {

@@ -87,9 +87,12 @@ void Worker::releaseHere(uint64_t id) {
   std::shared_ptr<Context> context;
   {
     std::lock_guard lock(mutex);
-    released.insert(id);
-    if (released.size() > mostReleased)
-      released.erase(released.begin());
+    if (released.insert(id).second)
+      releasedInOrder.push_back(id);
+    if (releasedInOrder.size() > mostReleased) {
+      released.erase(releasedInOrder.front());
+      releasedInOrder.pop_front();
+    }
     auto found = contexts.find(id);
     if (found == contexts.end())
       return;

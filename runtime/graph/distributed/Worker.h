@@ -16,6 +16,8 @@
 #include "runtime/graph/distributed/Session.h"
 #include "runtime/graph/distributed/Wire.h"
 
+#include <deque>
+
 namespace tandem::graph::distributed {
 
 /// What requests ask for. A request begins with one of them.
@@ -131,6 +133,7 @@ private:
   mutable std::mutex mutex; ///< guards what follows
   std::map<uint64_t, std::shared_ptr<Context>> contexts;
   std::set<uint64_t> released; ///< lately: what comes late joins none of them
+  std::deque<uint64_t> releasedInOrder; ///< the same, the earliest first
   std::map<std::string, Served> functions;
   struct Optimized {
     std::vector<Value> params;

@@ -315,6 +315,10 @@ static void test_integers(void) {
   CHECK(tdm_op_cast(x, TDM_U8, made) == TDM_OK);
   CHECK(tdm_tensor_read(made, bytes, sizeof bytes) == TDM_OK);
   CHECK(bytes[0] == 0 && bytes[1] == 255);
+  /* To its own type it was the same memory. */
+  CHECK(tdm_op_cast(x, TDM_I64, made) == TDM_OK);
+  CHECK(tdm_tensor_data(made) != tdm_tensor_data(x));
+  CHECK(memcmp(tdm_tensor_data(made), given, sizeof given) == 0);
   tdm_tensor_free(x);
   tdm_tensor_free(made);
 }
